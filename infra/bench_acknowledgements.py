@@ -22,7 +22,7 @@ from infra.benchmarks import Benchmarks
 from infra.functions import Functions
 from infra.roles import logical_id
 from infra.scheduled_runs import SCHEDULE_OBJECTS
-from troop.bench.admission.images import OF_AWS
+from troop.bench.admission.images import PUBLIC_PARAMETERS
 from troop.bench.admission.snapshots import ALL
 from troop.bench.definition.names import GROUPS, WRITTEN_BY_CELL
 
@@ -56,7 +56,7 @@ def bench_acknowledgements(
         )
     for name in benchmarks.images:
         if name.endswith("*"):
-            account = "" if name.startswith(OF_AWS) else "<AWS::AccountId>"
+            account = "" if name.startswith(PUBLIC_PARAMETERS) else "<AWS::AccountId>"
             for reader in ("api", "start"):
                 yield (
                     functions.roles[reader],

@@ -22,7 +22,7 @@ from aws_cdk import aws_stepfunctions as sfn
 from infra import permissions
 from infra.bench_data import BenchData
 from infra.permissions import allow, index, never_touches, writes_state
-from troop.bench.admission.images import OF_AWS
+from troop.bench.admission.images import PUBLIC_PARAMETERS
 from troop.bench.definition.names import (
     ARTIFACTS_PREFIX,
     DATA_PREFIX,
@@ -214,7 +214,7 @@ def _of_images(images: Sequence[str]) -> list[iam.PolicyStatement]:
     """Allows launching Amazon's images and those with allowed ids; with an allowed parameter of the account, also the
     account's images: what a parameter contains is unknown here.
     """
-    has_own = any(name.startswith("/") and not name.startswith(OF_AWS) for name in images)
+    has_own = any(name.startswith("/") and not name.startswith(PUBLIC_PARAMETERS) for name in images)
     owners = ["amazon", cdk.Aws.ACCOUNT_ID] if has_own else "amazon"
     ids = [image_arn(name) for name in images if not name.startswith("/")]
     return [
@@ -244,7 +244,7 @@ def parameter_arns(images: Sequence[str]) -> list[str]:
     """Returns the ARNs of the parameters among the allowed images; AWS's public ones belong to no account."""
     return [
         f"arn:{cdk.Aws.PARTITION}:ssm:{cdk.Aws.REGION}:"
-        f"{'' if name.startswith(OF_AWS) else cdk.Aws.ACCOUNT_ID}:parameter{name}"
+        f"{'' if name.startswith(PUBLIC_PARAMETERS) else cdk.Aws.ACCOUNT_ID}:parameter{name}"
         for name in images
         if name.startswith("/")
     ]

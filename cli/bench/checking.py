@@ -82,7 +82,7 @@ def beyond_limits(benchmark: Benchmark, plan: Plan) -> list[str]:
     A deployment's settings can differ: they also come from its stage and its command line.
     """
     try:
-        limits = Limits.of(settings_files.load(None).chaos)
+        limits = Limits.from_settings(settings_files.load(None).chaos)
     except CliError:
         return []
     return [f"this checkout's cdk.json would refuse it: {one}" for one in over_limits(benchmark, plan, limits)]

@@ -187,4 +187,4 @@ def _merged(step: Step, summary: Summary, member: Member) -> dict[str, Any]:
     merged = merger.document()
     merged["roles"][member.role]["nodes"][member.id]["purchase"] = member.purchase
     point = {} if step.point is None else codec.to_document(step.point)
-    return merged | {"phase": step.of} | {key: point[key] for key in ("repeat", "parameters") if key in point}
+    return merged | {"phase": step.phase_name} | {key: point[key] for key in ("repeat", "parameters") if key in point}

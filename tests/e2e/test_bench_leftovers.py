@@ -131,7 +131,7 @@ def lookalikes(bench: Bench) -> Iterator[dict[str, Thing]]:
     """Beside a run that has ended: everything but this deployment's tag and the run's together."""
     detail = bench.ended(bench.start("beside"))
     run, cell, ours = detail["run"]["run"], names.cell_id(1), bench.deployment.name
-    full = names.of_fleet(names.tags(ours, run, cell, detail["run"]["expires_at"]), "drivers")
+    full = names.fleet_tags(names.tags(ours, run, cell, detail["run"]["expires_at"]), "drivers")
     kinds = {
         "of another deployment": full | {DEPLOYMENT_TAG: OTHERS},
         "of a deployment whose name begins like ours": full | {DEPLOYMENT_TAG: f"{ours}2"},
@@ -152,7 +152,7 @@ def lookalikes(bench: Bench) -> Iterator[dict[str, Thing]]:
 def lone(bench: Bench, tags: dict[str, str]) -> None:
     """A volume on record, and a security group and a placement group that nothing uses, in the cell after the first."""
     ec2, subnet = bench.account.client("ec2"), subnet_of(bench)
-    tags = names.of_fleet(tags, "drivers") | {CELL_TAG: names.cell_id(2)}
+    tags = names.fleet_tags(tags, "drivers") | {CELL_TAG: names.cell_id(2)}
 
     def tagged(kind: str) -> list[dict[str, Any]]:
         return [{"ResourceType": kind, "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}]
@@ -178,7 +178,7 @@ def test_the_reaper_removes_an_orphan_and_nothing_of_anybody_elses(bench: Bench,
     """What carries the tags of a run that has ended, and is old enough. It says so in its metric, whose alarm goes."""
     detail = bench.ended(bench.start("orphaned"))
     run = detail["run"]["run"]
-    tags = names.of_fleet(
+    tags = names.fleet_tags(
         names.tags(bench.deployment.name, run, names.cell_id(1), detail["run"]["expires_at"]), "drivers"
     )
     security = names.security_group_name(run, names.cell_id(1))
@@ -235,7 +235,7 @@ def test_all_our_tags_remove_nothing_of_another_owner_s_and_what_is_protected_st
     (own,) = bench.left(run)["groups"]
     nodes = bench.left(run)["instances"]
     expires = bench.detail(run)["run"]["expires_at"]
-    tags = names.of_fleet(names.tags(bench.deployment.name, run, names.cell_id(1), expires), "drivers")
+    tags = names.fleet_tags(names.tags(bench.deployment.name, run, names.cell_id(1), expires), "drivers")
     theirs = make(bench, "payments-prod", tags)
     unknown = make(bench, "billing-prod", tags | {RUN_TAG: "x"})
     volume = ec2.create_volume(

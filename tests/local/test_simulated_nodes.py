@@ -80,7 +80,7 @@ def bucket(world: World) -> Bucket:
 
 
 def launch(fleet: Fleet, run: str, nodes: int, cell: str = CELL) -> list[str]:
-    tags = names.of_fleet(names.tags("Mine", run, cell, "2026-11-21T17:00:00Z"), "drivers")
+    tags = names.fleet_tags(names.tags("Mine", run, cell, "2026-11-21T17:00:00Z"), "drivers")
     return sorted(fleet.members(fleet.group(nodes, tags=tags)))
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from troop.disks import check, plan
 from troop.disks.devices import LSBLK, Choice, Device, choose, disks_below, in_use, parse
 from troop.disks.errors import DiskError
-from troop.disks.layout import DEFAULT_READ_AHEAD, Layout, of_parameters
+from troop.disks.layout import DEFAULT_READ_AHEAD, Layout, layout_of
 from troop.disks.machine import Machine
 
 RECORD = "disks.json"
@@ -50,7 +50,7 @@ def assemble(parameters: Mapping[str, Any], shared: Path, machine: Machine | Non
         DiskError: something is missing, a disk has content of somebody else, or the result is not the layout.
     """
     machine = machine or Machine()
-    layout = of_parameters(parameters)
+    layout = layout_of(parameters)
     if layout.in_folder:
         return _in_folder(layout, bool(parameters.get("system", True)), shared / FOLDER, machine)
     if not parameters.get("system", True):
@@ -80,7 +80,7 @@ def verified(parameters: Mapping[str, Any], shared: Path, machine: Machine | Non
         DiskError: the node no longer has exactly this layout.
     """
     machine = machine or Machine()
-    layout = of_parameters(parameters)
+    layout = layout_of(parameters)
     if layout.in_folder:
         return _in_folder(layout, False, shared / FOLDER, machine)
     return verify(_planned(layout, shared, machine)[1], machine)
@@ -122,7 +122,7 @@ def instance_store(parameters: Mapping[str, Any], machine: Machine | None = None
         DiskError: a disk is missing, or already in use.
     """
     machine = machine or Machine()
-    choice = choose(of_parameters(parameters), parse(machine.output(LSBLK)))
+    choice = choose(layout_of(parameters), parse(machine.output(LSBLK)))
     disks = [disk for disk in choice.all if disk.model != "Amazon Elastic Block Store"]
     _refuse_content(Choice(tuple(disks)), _Record(), machine)
     return [disk.path for disk in disks]

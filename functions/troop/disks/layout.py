@@ -84,7 +84,7 @@ class Layout:
         return f"{self.kind}, cache {self.cache}"
 
 
-def of_parameters(parameters: Mapping[str, Any]) -> Layout:
+def layout_of(parameters: Mapping[str, Any]) -> Layout:
     """Returns the layout that a benchmark's parameters describe. Parameters that are missing have their defaults.
 
     Raises:

@@ -133,7 +133,7 @@ def parse(document: Any) -> DeviceSamples | None:
     devices = document["devices"]
     if len(devices) > MOST_DEVICES:
         raise DeviceSamplesError(f"there are {len(devices)} devices; the limit is {MOST_DEVICES}")
-    series = {_name(name): _of_device(its, f"samples.devices.{name}") for name, its in devices.items()}
+    series = {_name(name): _parse_device(its, f"samples.devices.{name}") for name, its in devices.items()}
     if len({len(values) for its in series.values() for values in its.values()}) > 1:
         raise DeviceSamplesError("all lists of samples of devices must have the same length")
     return DeviceSamples(start, interval, series, {name: _device(its, name) for name, its in devices.items()})
@@ -156,7 +156,7 @@ def _device(its: Mapping[str, Any], name: str) -> Device:
     return Device(kind, label, size)
 
 
-def _of_device(its: Any, where: str) -> dict[str, list[int | None]]:
+def _parse_device(its: Any, where: str) -> dict[str, list[int | None]]:
     if not isinstance(its, Mapping):
         raise DeviceSamplesError(f"{where} must be an object")
     listed = [key for key in DEVICE_SERIES if its.get(key) is not None]

@@ -250,9 +250,9 @@ def parse_operations(document: Any) -> dict[str, LiveOperation]:
     return operations
 
 
-def _buckets(pairs: Any, what: str) -> dict[int, int]:
+def _buckets(pairs: Any, place: str) -> dict[int, int]:
     if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-        raise LiveError(f"{what} must be pairs of a bucket and a count")
+        raise LiveError(f"{place} must be pairs of a bucket and a count")
     return {_whole(bucket, "bucket", BUCKETS - 1): _whole(count, "count", MOST_COUNT) for bucket, count in pairs}
 
 

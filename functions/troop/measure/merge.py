@@ -94,14 +94,14 @@ class _Series:
         if not self.length:
             return None
         series = {
-            name: list(map(_of_nodes(name), self.sums[name], self.nodes[name]))
+            name: list(map(_number_of_nodes(name), self.sums[name], self.nodes[name]))
             for name in SERIES
             if self.nodes[name]  # optional series that no node has are left out, as in summaries
         }
         return {"from": self.first * self.interval, "interval_seconds": self.interval, **series}
 
 
-def _of_nodes(name: str) -> Callable[[int, int], int | None]:
+def _number_of_nodes(name: str) -> Callable[[int, int], int | None]:
     if name in LEVELS:
         return lambda total, nodes: _rounded(total, nodes) if nodes else None
     return lambda total, nodes: total if nodes else None

@@ -25,7 +25,7 @@ def partial(live: Live | None, left: Summary | None, rank: int) -> Summary | Non
     """
     if left is not None and left.outcome == OK:
         return left
-    summary = of_live(live, rank) if live else None
+    summary = live_summary(live, rank) if live else None
     if left is not None:
         cut = replace(left, measured_seconds=_seconds(left.measured_from, left.measured_seconds, left.ended_at))
         if summary is not None and _size(summary.operations) > _size(cut.operations):
@@ -35,7 +35,7 @@ def partial(live: Live | None, left: Summary | None, rank: int) -> Summary | Non
     return summary if summary and summary.measured_seconds and _size(summary.operations) else None
 
 
-def of_live(live: Live, rank: int) -> Summary:
+def live_summary(live: Live, rank: int) -> Summary:
     """Returns a running summary in the form of a summary."""
     return Summary(
         live.node,

@@ -49,7 +49,7 @@ class Schedule:
         self._stopped: list[int] = []  # the last number of each thread, which it did not get
         self._pending: set[float] = set()
         self._unmatched = 0
-        self._of_thread = threading.local()
+        self._local = threading.local()
 
     def __iter__(self) -> Iterator[float]:
         return self
@@ -63,7 +63,7 @@ class Schedule:
             self._stopped.append(number)
             raise StopIteration
         self._pending.add(due)
-        self._of_thread.due = due
+        self._local.due = due
         return due
 
     def end(self, due: float | None) -> None:
@@ -73,7 +73,7 @@ class Schedule:
             due: its moment; None for the last one that this thread got.
         """
         if due not in self._pending:
-            due = getattr(self._of_thread, "due", None)
+            due = getattr(self._local, "due", None)
             self._unmatched += due is None
         if due is not None:
             self._pending.discard(due)

@@ -136,7 +136,7 @@ class Windows:
             raise ValueError(
                 f"cannot record {micros} {count} times: times are from 0 to {HIGHEST}, counts from 1 to {MOST}"
             )
-        counts, index = self._of(second), index_of(micros)
+        counts, index = self._counts_at(second), index_of(micros)
         counts[index] = counts.get(index, 0) + count
 
     def take(self, second: float, times: Histogram) -> dict[int, int]:
@@ -152,10 +152,10 @@ class Windows:
             ValueError: the second is too early or too late.
         """
         added = coarse(times)
-        add_counts(self._of(second) if added else {}, added)
+        add_counts(self._counts_at(second) if added else {}, added)
         return added
 
-    def _of(self, second: float) -> dict[int, int]:
+    def _counts_at(self, second: float) -> dict[int, int]:
         step = int(second) // self.step_seconds - self._first
         if not 0 <= step < MOST_STEPS:
             raise ValueError(f"cannot record in step {step}: steps are from 0 to below {MOST_STEPS}")

@@ -101,10 +101,10 @@ def devices(roles: Mapping[str, Any]) -> list[DeviceUse]:
     Raises:
         AttributeError, KeyError, TypeError, ValueError: the lines are damaged.
     """
-    return [one for role, its in roles.items() for one in _of_role(role, its["nodes"])]
+    return [one for role, its in roles.items() for one in _role_devices(role, its["nodes"])]
 
 
-def _of_role(role: str, lines: Mapping[str, Any]) -> Iterator[DeviceUse]:
+def _role_devices(role: str, lines: Mapping[str, Any]) -> Iterator[DeviceUse]:
     by_label: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
     for node, line in lines.items():
         for device in (line.get("devices") or {}).values():

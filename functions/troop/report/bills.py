@@ -153,7 +153,7 @@ def monthly(hourly: float | None) -> float | None:
     return None if hourly is None else hourly * MONTH_HOURS
 
 
-def of_term(charge: Charge | None, term: str) -> float | None:
+def term_cost(charge: Charge | None, term: str) -> float | None:
     """Returns the cost of a fleet for a whole term; None without a price for that term."""
     if charge is None or charge.storage is None:
         return None
@@ -172,7 +172,7 @@ def _bill(cell: Cell) -> CellBill:
         roles=[_role(role, fleets.get(role), [line for line in lines if line.role == role]) for role in roles],
         others=[line for line in lines if line.role is None],
         hourly=cell.system_hourly,
-        by_term={term: _known_sum([of_term(fleet.charge, term) for fleet in tested]) for term in TERMS},
+        by_term={term: _known_sum([term_cost(fleet.charge, term) for fleet in tested]) for term in TERMS},
     )
 
 
@@ -185,7 +185,7 @@ def _role(role: str, fleet: Fleet | None, lines: Sequence[Line]) -> RoleBill:
         node_hours=math.fsum(nodes) if nodes else None,
         amount=math.fsum(amounts) if amounts else None,
         hourly=fleet.hourly if fleet else None,
-        by_term={term: of_term(fleet.charge if fleet else None, term) for term in TERMS},
+        by_term={term: term_cost(fleet.charge if fleet else None, term) for term in TERMS},
     )
 
 

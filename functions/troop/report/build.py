@@ -51,7 +51,7 @@ def _build(archive: Archive, now: datetime, version: str, run: str) -> Report:
     sources = read(archive)
     terms = sources.record.terms if sources.record else None
     cells: list[Cell] = []
-    findings = [*sources.findings, *_of_run(sources)]
+    findings = [*sources.findings, *_run_findings(sources)]
     for planned in sources.planned:
         cell, cell_findings = reading.cell(archive, planned, attempts(archive, sources, planned), terms, sources.types)
         cells.append(cell)
@@ -68,11 +68,11 @@ def _build(archive: Archive, now: datetime, version: str, run: str) -> Report:
         instance_types=instance_types(sources.types, _types(cells)),
         cells=cells,
         scaling=growth,
-        findings=_ordered([*findings, *trust.of_growth(growth, cells), *trust.of_times(cells)]),
+        findings=_ordered([*findings, *trust.growth_findings(growth, cells), *trust.timing_findings(cells)]),
     )
 
 
-def _of_run(sources: Sources) -> Iterator[Finding]:
+def _run_findings(sources: Sources) -> Iterator[Finding]:
     record = sources.record
     if record is None:
         return
@@ -81,9 +81,9 @@ def _of_run(sources: Sources) -> Iterator[Finding]:
         yield Finding(severity="error", text=f"The run is {record.run.status.value}: {reason}.")
     if record.left:
         kinds = Counter(one.kind for one in record.left)
-        what = ", ".join(f"{count} of {kind}" for kind, count in sorted(kinds.items()))
+        kinds_text = ", ".join(f"{count} of {kind}" for kind, count in sorted(kinds.items()))
         text = (
-            f"Resources of the run still existed when its record was written ({what}): "
+            f"Resources of the run still existed when its record was written ({kinds_text}): "
             f"{name_some(one.name for one in record.left)}. Find them by the tag troop:run, and delete those that "
             "still exist."
         )

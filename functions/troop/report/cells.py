@@ -30,7 +30,7 @@ from troop.report.capacity import capacity
 from troop.report.document import Attempt, Cell, Finding, Interruption, Limit, Operation, Phase, Search, Separate, Step
 from troop.report.fleets import Place
 from troop.report.parts import Figures
-from troop.report.sources import PlannedCell, of_attempt
+from troop.report.sources import PlannedCell, attempt_benchmark
 
 UNKNOWN = "UNKNOWN"
 """The status of a cell without results and without a record."""
@@ -70,7 +70,7 @@ class _Reading:
     ) -> None:
         self._archive, self._planned, self._types = archive, planned, types
         self._prices = terms.prices if terms else None
-        self._of_file = terms.of_file if terms else None
+        self._file_prices = terms.file_prices if terms else None
         *self._earlier, last = attempts
         self._record = last if isinstance(last, Recorded) else None
         self._id = last if isinstance(last, str) else last.cell
@@ -81,10 +81,10 @@ class _Reading:
 
     def cell(self) -> tuple[Cell, list[Finding]]:
         record, variant = self._record, self._planned.variant
-        benchmark = of_attempt(self._planned, self._id)
+        benchmark = attempt_benchmark(self._planned, self._id)
         results = self._results()
         roster = self._tried(self._roster, None, "fleets are shown as planned")
-        there = fleets.fleets(benchmark, roster, self._prices, self._of_file)
+        there = fleets.fleets(benchmark, roster, self._prices, self._file_prices)
         hourly = fleets.hourly(fleets.system(there))
         places = fleets.places(roster)
         known = [one.figures for one in self._part.phases] if self._part else repeat(None)
@@ -167,12 +167,12 @@ class _Reading:
 
     def _attempt(self, one: Recorded | str) -> Attempt:
         if isinstance(one, str):
-            return Attempt(cell=one, status=UNKNOWN, **self._of_nodes(one))
+            return Attempt(cell=one, status=UNKNOWN, **self._node_events(one))
         amount = float(one.cost.amount) if one.cost else None
-        nodes = self._of_nodes(one.cell)
+        nodes = self._node_events(one.cell)
         return Attempt(cell=one.cell, status=one.status.value, reason=one.reason, amount=amount, **nodes)
 
-    def _of_nodes(self, attempt: str) -> dict[str, Any]:
+    def _node_events(self, attempt: str) -> dict[str, Any]:
         return {
             "interruptions": self._interruptions(attempt, []),
             "replaced_nodes": fleets.replaced_nodes(self._archive, attempt, self._say),
@@ -203,7 +203,7 @@ class _Reading:
                 measured_seconds=document["measured_seconds"],
                 warm_up_seconds=document.get("warm_up_seconds") or 0,
                 targets=targets(
-                    of_attempt(self._planned, self._id),
+                    attempt_benchmark(self._planned, self._id),
                     document["phase"],
                     point,
                     {name: role["nodes"] for name, role in document["roles"].items()},
@@ -249,11 +249,11 @@ class _Reading:
         values = self._planned.variant.values.items()
         return {key.removeprefix("parameters."): plain_parameter(value) for key, value in values}
 
-    def _tried(self, read: Callable[[], _T], otherwise: _T, what: str) -> _T:
+    def _tried(self, read: Callable[[], _T], otherwise: _T, loss: str) -> _T:
         try:
             return read()
         except DAMAGE as error:
-            self._say(f"{_shown_error(error)}: {what}.")
+            self._say(f"{_shown_error(error)}: {loss}.")
             return otherwise
 
     def _say(self, text: str) -> None:

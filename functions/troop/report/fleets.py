@@ -46,21 +46,21 @@ def places(roster: Roster | None) -> dict[str, Place]:
 
 
 def fleets(
-    benchmark: Benchmark | None, roster: Roster | None, prices: Prices | None, of_file: Prices | None = None
+    benchmark: Benchmark | None, roster: Roster | None, prices: Prices | None, file_prices: Prices | None = None
 ) -> list[Fleet]:
     """Returns the fleets in the file's order: from the roster, or as planned if there is none.
 
     Args:
         prices: on record.
-        of_file: the same with those of the file; None for a file without prices.
+        file_prices: the same with those of the file; None for a file without prices.
     """
     planned = {fleet.role: fleet for fleet in benchmark.fleets} if benchmark else {}
     if roster is None:
-        return [_planned(fleet, prices, of_file) for fleet in planned.values()]
+        return [_planned(fleet, prices, file_prices) for fleet in planned.values()]
     roles = dict.fromkeys([*planned, *(one.role for one in roster.members)])
     members_by_role = {role: [one for one in roster.members if one.role == role] for role in roles}
     return [
-        _there(role, members, planned.get(role), prices, of_file)
+        _there(role, members, planned.get(role), prices, file_prices)
         for role, members in members_by_role.items()
         if members
     ]
@@ -77,7 +77,7 @@ def system(fleets: Sequence[Fleet]) -> list[Fleet]:
     return [fleet for fleet in fleets if not fleet.is_load] or list(fleets)
 
 
-def _planned(fleet: PlannedFleet, prices: Prices | None, of_file: Prices | None) -> Fleet:
+def _planned(fleet: PlannedFleet, prices: Prices | None, file_prices: Prices | None) -> Fleet:
     bought = [(fleet.instance_type, fleet.purchase, None)] * fleet.count
     charge = _charge(bought, fleet, prices)
     return Fleet(
@@ -89,12 +89,16 @@ def _planned(fleet: PlannedFleet, prices: Prices | None, of_file: Prices | None)
         hourly=charge.hourly if charge else None,
         load=is_load(fleet.role, fleet.load),
         charge=charge,
-        charge_of_file=_charge(bought, fleet, of_file),
+        charge_of_file=_charge(bought, fleet, file_prices),
     )
 
 
 def _there(
-    role: str, members: Sequence[Member], planned: PlannedFleet | None, prices: Prices | None, of_file: Prices | None
+    role: str,
+    members: Sequence[Member],
+    planned: PlannedFleet | None,
+    prices: Prices | None,
+    file_prices: Prices | None,
 ) -> Fleet:
     bought = [(one.instance_type, one.purchase, one.zone or None) for one in members]
     charge = _charge(bought, planned, prices)
@@ -107,7 +111,7 @@ def _there(
         hourly=charge.hourly if charge else None,
         load=is_load(role, planned.load if planned else None),
         charge=charge,
-        charge_of_file=_charge(bought, planned, of_file),
+        charge_of_file=_charge(bought, planned, file_prices),
     )
 
 
@@ -184,13 +188,13 @@ _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
 def _notices(
-    archive: Archive, below: str, what: str, damaged: Callable[[str], None]
+    archive: Archive, below: str, notice_kind: str, damaged: Callable[[str], None]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields documents about nodes with the nodes' ids, at most :data:`MOST_NOTICES`.
 
     Args:
         below: the beginning of their names.
-        what: words for one of them; with an s for several.
+        notice_kind: words for one of them; with an s for several.
         damaged: as in :func:`interruptions`.
     """
     unread: list[DamagedError] = []
@@ -205,10 +209,10 @@ def _notices(
             yield str(notice.get("id") or name.rpartition("/")[2].removesuffix(".json")), notice
     if unread:
         others = f"; {len(unread) - 1:,} more cannot be read either" if len(unread) > 1 else ""
-        damaged(f"{unread[0]}: this {what} is left out{others}.")
+        damaged(f"{unread[0]}: this {notice_kind} is left out{others}.")
     if len(names) > MOST_NOTICES:
         more = len(names) - MOST_NOTICES
-        damaged(f"{below} has {len(names):,} {what}s: {more:,} are left out.")
+        damaged(f"{below} has {len(names):,} {notice_kind}s: {more:,} are left out.")
 
 
 def _recommended(phases: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:

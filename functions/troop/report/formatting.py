@@ -14,14 +14,14 @@ NOTHING = "\N{EN DASH}"
 _SPACE = "\N{NO-BREAK SPACE}"
 
 
-class OfRole(Protocol):
+class HasRole(Protocol):
     """A row of a role, such as a fleet's use."""
 
     @property
     def role(self) -> str: ...
 
 
-_Row = TypeVar("_Row", bound=OfRole)
+_Row = TypeVar("_Row", bound=HasRole)
 
 
 def cell_name(cell: Cell) -> str:

@@ -51,7 +51,7 @@ _WORDS: Final[tuple[Callable[..., Any], ...]] = (
     open_loop.word,
     outline,
 )
-_One = TypeVar("_One", bound=formatting.OfRole)
+_One = TypeVar("_One", bound=formatting.HasRole)
 
 _TURNING: Final = dict.fromkeys([0, *range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\N{REPLACEMENT CHARACTER}")
 """Characters that change the text direction, and NUL, which HTML does not allow."""

@@ -112,13 +112,13 @@ def findings(cell: Cell, types: Mapping[str, TypeFacts]) -> Iterator[Finding]:
             continue
         for role in dict.fromkeys(node.role for node in phase.members):
             members = [node for node in phase.members if node.role == role]
-            for cause, texts in _of_role(phase, members, types):
+            for cause, texts in _role_findings(phase, members, types):
                 for text in texts:
                     sentence = f"{phase.title}, {role}: {text}"
                     yield Finding(severity="warning", cell=cell.cell, cause=cause, text=sentence)
 
 
-def _of_role(
+def _role_findings(
     phase: Phase, members: Sequence[Node], types: Mapping[str, TypeFacts]
 ) -> Iterator[tuple[str, Iterator[str]]]:
     """Yields sentences by their cause."""
@@ -146,9 +146,9 @@ def _packets(members: Sequence[Node]) -> Iterator[str]:
     counts = {name: sum(node.exceeded.get(name, 0) for node in members) for name in NETWORK_EXCEEDED}
     if any(counts.values()):
         affected = [node.node for node in members if any(name in node.exceeded for name in NETWORK_EXCEEDED)]
-        what = ", ".join(f"{count:,} for {_PACKETS[name]}" for name, count in counts.items() if count)
+        texts = ", ".join(f"{count:,} for {_PACKETS[name]}" for name, count in counts.items() if count)
         yield (
-            f"EC2 queued or dropped packets of {name_some(affected)} beyond the allowances of the instance ({what}). "
+            f"EC2 queued or dropped packets of {name_some(affected)} beyond the allowances of the instance ({texts}). "
             "The network limits the result: use larger instances, or more of them."
         )
 
@@ -157,9 +157,9 @@ def _volumes(members: Sequence[Node], seconds: float) -> Iterator[str]:
     worst = {name: max(node.exceeded.get(name, 0) for node in members) / 1e6 for name in EBS_EXCEEDED}
     known = {name: most for name, most in worst.items() if most >= EBS_SHARE * seconds}
     if known:
-        what = ", ".join(f"{_EBS[name]} for {most:,.0f} s" for name, most in known.items())
+        amounts = ", ".join(f"{_EBS[name]} for {most:,.0f} s" for name, most in known.items())
         yield (
-            f"the demand exceeded a limit of EBS, on the most affected node: {what} of {seconds:,.0f} s measured "
+            f"the demand exceeded a limit of EBS, on the most affected node: {amounts} of {seconds:,.0f} s measured "
             "(summed over its volumes). Provision more, or use larger instances."
         )
 

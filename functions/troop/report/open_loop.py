@@ -27,14 +27,14 @@ def findings(phase: Phase) -> Iterator[str]:
         yield from _missed(phase, role, target)
 
 
-def of_times(cells: Iterable[Cell]) -> list[str]:
+def timing_sentences(cells: Iterable[Cell]) -> list[str]:
     """Returns sentences about times that are no response times although a rate is set. Those of cells and points with
     the same tool are the same, so each is listed once.
     """
-    return list(dict.fromkeys(text for cell in cells for phase in cell.phases for text in _of_times(phase)))
+    return list(dict.fromkeys(text for cell in cells for phase in cell.phases for text in _timing_sentences(phase)))
 
 
-def _of_times(phase: Phase) -> Iterator[str]:
+def _timing_sentences(phase: Phase) -> Iterator[str]:
     for role in phase.targets:
         yield from _no_response_times(phase, role)
     for one in phase.operations:

@@ -129,11 +129,11 @@ def _marks(cell: Cell, phase: Phase, series: Sequence[dict[str, Any]]) -> list[d
     first = min(one["start"] for one in series) - _ALSO
     last = max(one["start"] + one["step"] * len(one["values"]) for one in series) + _ALSO
     marks = [
-        (round(at, 1), what, kind)
-        for moment, what, kind in _events(cell, phase)
+        (round(at, 1), text, kind)
+        for moment, text, kind in _events(cell, phase)
         if first <= (at := (_in_utc(moment) - _in_utc(begin)).total_seconds()) <= last
     ]
-    return [{"at": at, "what": what, "kind": kind} for at, what, kind in sorted(marks)[:MOST_MARKS]]
+    return [{"at": at, "what": text, "kind": kind} for at, text, kind in sorted(marks)[:MOST_MARKS]]
 
 
 def _events(cell: Cell, phase: Phase) -> Iterator[tuple[datetime, str, str]]:
@@ -159,14 +159,14 @@ def _in_utc(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def tracks(of_entries: Sequence[dict[str, Any]]) -> list[list[Any]]:
+def tracks(entries: Sequence[dict[str, Any]]) -> list[list[Any]]:
     """Returns what the entries have series of, each once: ``[[role, operation, name, group]]``.
 
     The group is ``role``, ``node`` or ``device``. Totals and the operations that most is done of come first.
     """
     weight: dict[tuple[str, str | None], float] = {}
     names: dict[tuple[str, str | None, str, str], None] = {}
-    for entry in of_entries:
+    for entry in entries:
         for one in entry["series"]:
             group = "device" if "device" in one else "node" if "node" in one else "role"
             names[one["role"], one["operation"], one["name"], group] = None

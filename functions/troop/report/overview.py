@@ -176,8 +176,8 @@ def _growth(report: Report, lead: _Lead | None = None) -> Iterator[Key]:
     its total if it has one. It is the mean of the repetitions.
     """
     every = [one for one in report.scaling if len({point.nodes for point in one.points}) > 1]
-    of_lead = [one for one in every if (one.phase, one.role) == lead] or every
-    most = max(of_lead, key=_nodes_and_rate, default=None)
+    leading = [one for one in every if (one.phase, one.role) == lead] or every
+    most = max(leading, key=_nodes_and_rate, default=None)
     if most is None:
         return
     nodes, _ = _nodes_and_rate(most)
@@ -261,10 +261,10 @@ def _variant(operation: str, label: str, each: Sequence[tuple[Cell, Operation]])
     times = [one.p99_ms for _, one in each if one.p99_ms is not None]
     costs = [one.cost_per_million for _, one in each if one.cost_per_million is not None]
     errors, successes = sum(sum(one.errors.values()) for _, one in each), sum(one.count for _, one in each)
-    what = label or (each[0][0].cell if len(each) == 1 else "")
+    variant = label or (each[0][0].cell if len(each) == 1 else "")
     is_response = all(one.timing == RESPONSE for _, one in each)
     return _Variant(
-        f"{operation}, {what}" if what else operation,
+        f"{operation}, {variant}" if variant else operation,
         points.middle(rates) if rates else 0.0,
         errors / (errors + successes) if errors else 0.0,
         median(means) if means else None,

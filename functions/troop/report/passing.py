@@ -37,7 +37,7 @@ class Row:
         return formatting.NOTHING if self.limit.value is None else shown(self.limit.figure, self.limit.value)
 
     @property
-    def of(self) -> str:
+    def subject(self) -> str:
         """What the limit concerns: ``drivers · read``."""
         return " · ".join(part for part in (self.limit.role, self.limit.operation) if part)
 

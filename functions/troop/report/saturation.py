@@ -51,9 +51,9 @@ def findings(cell: Cell, types: Mapping[str, TypeFacts]) -> Iterator[Finding]:
     for name in COUNTS:
         for line in _lines(cell, name):
             if text := _flat(cell, name, line, types):
-                what = f"{line.phase}, {line.operation} of {line.role}{f' ({line.others})' if line.others else ''}"
+                subject = f"{line.phase}, {line.operation} of {line.role}{f' ({line.others})' if line.others else ''}"
                 cause = f"More {name} bring no more throughput"
-                yield Finding(severity="warning", cell=cell.cell, cause=cause, text=f"{what}: {text}")
+                yield Finding(severity="warning", cell=cell.cell, cause=cause, text=f"{subject}: {text}")
 
 
 def _refused(phase: Phase, one: Operation) -> str:

@@ -29,7 +29,9 @@ def scaling(cells: Sequence[Cell], order: Sequence[str]) -> list[Scaling]:
     role = counted(good, order)
     if role is None:
         return []
-    return [one for label, alike in _combinations(good, role).items() for one in _of_combination(label, alike, role)]
+    return [
+        one for label, alike in _combinations(good, role).items() for one in _combination_scaling(label, alike, role)
+    ]
 
 
 def counted(cells: Sequence[Cell], order: Sequence[str] = ()) -> str | None:
@@ -74,11 +76,11 @@ def nodes_of(cell: Cell, role: str) -> int:
     return sum(fleet.nodes for fleet in cell.fleets if fleet.role == role)
 
 
-def _of_combination(label: str, cells: Sequence[Cell], role: str) -> Iterator[Scaling]:
+def _combination_scaling(label: str, cells: Sequence[Cell], role: str) -> Iterator[Scaling]:
     """Yields the scaling of each operation and point, with one value of each cell, however often it has repeated."""
     set_rates = {(one.phase, one.label, role) for cell in cells for one in cell.phases for role in one.targets}
-    for (phase, setting, of, name), each in points.by_key(cells).items():
-        if (phase, setting, of) in set_rates:
+    for (phase, setting, row_role, name), each in points.by_key(cells).items():
+        if (phase, setting, row_role) in set_rates:
             continue
         values = [
             (cell.cell, count, one.per_second)
@@ -87,7 +89,7 @@ def _of_combination(label: str, cells: Sequence[Cell], role: str) -> Iterator[Sc
         ]
         if len({count for _, count, _ in values}) > 1:
             both = ", ".join(part for part in (label, setting) if part)
-            yield _scaling(both, (phase, of, name), role, sorted(values, key=lambda value: (value[1], value[0])))
+            yield _scaling(both, (phase, row_role, name), role, sorted(values, key=lambda value: (value[1], value[0])))
 
 
 def _scaling(label: str, key: tuple[str, str, str], counted: str, values: Sequence[tuple[str, int, float]]) -> Scaling:

@@ -99,7 +99,7 @@ def attempts(archive: Archive, sources: Sources, planned: PlannedCell) -> list[C
     return attempts
 
 
-def of_attempt(planned: PlannedCell, cell: str) -> Benchmark | None:
+def attempt_benchmark(planned: PlannedCell, cell: str) -> Benchmark | None:
     """Returns the benchmark of an attempt: the last of several attempts runs on demand."""
     if planned.benchmark is None:
         return None

@@ -48,8 +48,8 @@ def findings(phase: Phase) -> Iterator[str]:
             if before > 0 and after > before * LONGER and in_a_step >= FEWEST_IN_A_STEP:
                 worse.append(f"p99 rose from {before:,.3g} to {after:,.3g} ms ({after / before - 1:+.0%})")
         if worse:
-            what = f"{phase.title}, {one.operation} of {one.role}"
-            yield f"{what}: in the second half of the measured time, {' and '.join(worse)}. {ADVICE}"
+            subject = f"{phase.title}, {one.operation} of {one.role}"
+            yield f"{subject}: in the second half of the measured time, {' and '.join(worse)}. {ADVICE}"
 
 
 def _halves(series: Series, seconds: float) -> tuple[list[float], list[float]] | None:

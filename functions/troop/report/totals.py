@@ -21,7 +21,7 @@ def rows_of(phase: Phase) -> list[Operation]:
     for role, operations in by_role.items():
         total = next((one for one in phase.totals if one.role == role), None)
         if total is None and len(operations) > 1 and not any(_has_only_rate(one) for one in operations):
-            total = _of_rows(operations)
+            total = _total_without_histograms(operations)
             operations = [_with_share(one, total.count) for one in operations]
         if total is not None:
             rows.append(total)
@@ -53,7 +53,7 @@ def _with_share(one: Operation, count: int) -> Operation:
     return one.model_copy(update={"share": one.count / count if count else None})
 
 
-def _of_rows(rows: Sequence[Operation]) -> Operation:
+def _total_without_histograms(rows: Sequence[Operation]) -> Operation:
     """Returns a total of a report of an earlier version, which has no histograms: without percentiles."""
     errors: dict[str, int] = {}
     for one in rows:

@@ -50,7 +50,7 @@ MOST_KINDS = 3
 
 def findings(cell: Cell) -> list[Finding]:
     """Returns all findings of one cell, in order of importance."""
-    of_phase: tuple[Callable[[Cell, Phase], Iterable[Finding]], ...] = (
+    phase_checks: tuple[Callable[[Cell, Phase], Iterable[Finding]], ...] = (
         _outcomes,
         _nothing,
         _late,
@@ -65,12 +65,12 @@ def findings(cell: Cell) -> list[Finding]:
     )
     findings = [*_status(cell), *_earlier(cell), *_interruptions(cell), *_costs(cell)]
     for phase in cell.phases:
-        for judge in of_phase:
+        for judge in phase_checks:
             findings += judge(cell, phase)
     return findings
 
 
-def of_growth(scaling: Sequence[Scaling], cells: Sequence[Cell]) -> Iterator[Finding]:
+def growth_findings(scaling: Sequence[Scaling], cells: Sequence[Cell]) -> Iterator[Finding]:
     """Yields a finding for each phase and role whose throughput grows much less than its nodes, with an explanation if
     possible.
 
@@ -94,9 +94,9 @@ def of_growth(scaling: Sequence[Scaling], cells: Sequence[Cell]) -> Iterator[Fin
             yield Finding(severity="warning", cause="Throughput grows less than the nodes", text=text)
 
 
-def of_times(cells: Sequence[Cell]) -> Iterator[Finding]:
+def timing_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
     """Yields findings about times that are no response times although a rate is set, and about what tools round."""
-    for text in open_loop.of_times(cells):
+    for text in open_loop.timing_sentences(cells):
         yield Finding(severity="warning", cause="Some times are no response times", text=text)
     for text in tools.limits(cells):
         yield Finding(severity="note", cause="What tools measure", text=text)
@@ -138,8 +138,8 @@ def _status(cell: Cell) -> Iterator[Finding]:
         yield _finding(cell, INVALID, "It never started.", "error")
         return
     reason = " ".join((cell.reason or "the reason is unknown").split("\n")[0].split())
-    what = "It has no results" if cell.status not in list(CellStatus) else f"It is {cell.status}"
-    yield _finding(cell, INVALID, f"{what} and does not count for scaling or comparisons: {reason}.", "error")
+    state = "It has no results" if cell.status not in list(CellStatus) else f"It is {cell.status}"
+    yield _finding(cell, INVALID, f"{state} and does not count for scaling or comparisons: {reason}.", "error")
 
 
 def _earlier(cell: Cell) -> Iterator[Finding]:
@@ -160,8 +160,8 @@ def _interruptions(cell: Cell) -> Iterator[Finding]:
 
 def _costs(cell: Cell) -> Iterator[Finding]:
     if cell.cost and cell.cost.unknown:
-        what = ", ".join(cell.cost.unknown)
-        text = f"The cost is incomplete: there is no price for {what}. Add it to the benchmark file under prices."
+        items = ", ".join(cell.cost.unknown)
+        text = f"The cost is incomplete: there is no price for {items}. Add it to the benchmark file under prices."
         yield _finding(cell, COSTS, text)
     elif cell.cost and cell.hourly is None and cell.status == CellStatus.SUCCEEDED:
         text = "Costs of operations are unknown, because some nodes or volumes have no price. See prices."
@@ -214,9 +214,9 @@ def _errors(cell: Cell, phase: Phase) -> Iterator[Finding]:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in ordered[:MOST_KINDS])
         more = f", and {len(ordered) - MOST_KINDS} more kinds" if len(ordered) > MOST_KINDS else ""
         every = total + one.count
-        what = f"{total:,} of {every:,} operations ({_percent(total / every)}) failed"
+        failures = f"{total:,} of {every:,} operations ({_percent(total / every)}) failed"
         severity: Severity = "note" if is_beyond(cell, phase) else "warning" if one.count else "error"
-        yield _finding(cell, "Operations failed", f"{_named(phase, one)}: {what}: {kinds}{more}.", severity)
+        yield _finding(cell, "Operations failed", f"{_named(phase, one)}: {failures}: {kinds}{more}.", severity)
 
 
 def _merged_names(cell: Cell, phase: Phase) -> Iterator[Finding]:

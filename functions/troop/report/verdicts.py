@@ -105,14 +105,14 @@ def _cheaper(row: Row, comparison: Comparison) -> str:
         amounts.append(f"over {TERMS[comparison.basis.term]} {totals[0]}, A {totals[1]}")
     interval = "" if low is None or high is None else f", {low:.3f} to {high:.3f}"
     if low is None or high is None:
-        what = "Too few repetitions to say which side is cheaper"
+        verdict_text = "Too few repetitions to say which side is cheaper"
     elif is_known:
-        what = "B is cheaper" if equal.hourly_ratio < 1 else "A is cheaper"
-        what += ", which may be chance" if comparison.apart else ""
+        verdict_text = "B is cheaper" if equal.hourly_ratio < 1 else "A is cheaper"
+        verdict_text += ", which may be chance" if comparison.apart else ""
     else:
-        what = "Neither side is cheaper beyond the noise"
+        verdict_text = "Neither side is cheaper beyond the noise"
     where = f"{equal.per_second:,.0f} operations a second" + (f" ({row.label})" if row.label else "")
-    return f"{what}: at {where}, B costs {equal.hourly_ratio:.3f} of A{interval}: B {'; '.join(amounts)}."
+    return f"{verdict_text}: at {where}, B costs {equal.hourly_ratio:.3f} of A{interval}: B {'; '.join(amounts)}."
 
 
 def summed_up(comparison: Comparison) -> str:
@@ -178,9 +178,9 @@ def spread(values: Spread | None) -> str:
     return f"{text} ({formatting.plain(values.low)} to {formatting.plain(values.high)})"
 
 
-def need(of: Need) -> str:
+def need(needed: Need) -> str:
     """Formats the nodes: ``6 servers and 2 drivers``."""
-    return formatting.sentence([f"{count:,} {role}" for role, count in of.nodes.items()]) or formatting.NOTHING
+    return formatting.sentence([f"{count:,} {role}" for role, count in needed.nodes.items()]) or formatting.NOTHING
 
 
 def basis(comparison: Comparison) -> str:

@@ -14,7 +14,7 @@ from troop.report.sources import Sources
 
 IMAGES = "images/"
 
-_OF_NODES = (("kernel", "kernel"), ("agent", "agent"), ("python", "Python of the agent"), ("image", "image"))
+_NODE_KEYS = (("kernel", "kernel"), ("agent", "agent"), ("python", "Python of the agent"), ("image", "image"))
 
 _SHORT = 16
 """Digits of a hash that are enough to distinguish versions."""
@@ -28,11 +28,11 @@ def versions(archive: Archive, sources: Sources, cells: Sequence[Cell]) -> list[
     for image in _documents(archive, archive.names(IMAGES)):
         if isinstance(image.get("id"), str):
             versions["image", image["id"]] = None
-    for what, version in _nodes(archive, cells):
-        versions[what, version] = None
+    for name, version in _nodes(archive, cells):
+        versions[name, version] = None
     for artifact in _artifacts(sources.definition):
         versions[artifact] = None
-    return [Version(what=what, version=version) for what, version in versions]
+    return [Version(what=name, version=version) for name, version in versions]
 
 
 def _nodes(archive: Archive, cells: Sequence[Cell]) -> Iterator[tuple[str, str]]:
@@ -44,13 +44,13 @@ def _nodes(archive: Archive, cells: Sequence[Cell]) -> Iterator[tuple[str, str]]
                     documents.add(node.role)
                     listed = archive.names(f"{cell.cell}/{files.NODES}")
                     for document in _documents(archive, (one for one in listed if node_of(one) == node.node)):
-                        yield from _of_node(document)
+                        yield from _node_versions(document)
 
 
-def _of_node(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for key, what in _OF_NODES:
+def _node_versions(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for key, name in _NODE_KEYS:
         if isinstance(value := document.get(key), str) and value:
-            yield what, value[:_SHORT] if key == "agent" else value
+            yield name, value[:_SHORT] if key == "agent" else value
 
 
 def _artifacts(definition: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -148,7 +148,9 @@ class Stand:
     def on_record(self, run: str, *, gone: bool) -> set[str]:
         """Ids of the instances that the record has, gone or not."""
         return {
-            r.name for r in self.runs.resources.of(run) if r.kind is Kind.INSTANCE and (r.gone_at is not None) is gone
+            r.name
+            for r in self.runs.resources.get_all(run)
+            if r.kind is Kind.INSTANCE and (r.gone_at is not None) is gone
         }
 
     def started(self, machine: str) -> dict[str, Any]:

@@ -212,7 +212,7 @@ def test_old_credentials_stay_while_the_service_does_not_answer(capsys: pytest.C
 
 def test_the_role_of_an_instance_needs_a_session_token(account: FakeAccount, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", account.metadata_of("i-1"))
-    role = credentials.of_instance()
+    role = credentials.instance_credentials()
     assert (role.access_key, role.secret, role.token) == ("ASIAFIRST", "secret", "token+/=")
     assert role.expires_at == pytest.approx(time.time() + 6 * 3600, abs=600)
     assert "secret" not in repr(role)

@@ -12,7 +12,7 @@ import pytest
 from tests.unit.disks.simulated import ebs, instance_store, root
 from troop.disks.devices import choose, parse
 from troop.disks.errors import DiskError
-from troop.disks.layout import CACHES, LAYOUTS, of_parameters
+from troop.disks.layout import CACHES, LAYOUTS, layout_of
 from troop.disks.plan import Plan, plan
 from troop.disks.steps import Run
 
@@ -31,7 +31,7 @@ PAIRS = [pair for pair in itertools.product(LAYOUTS, CACHES) if pair != ("root",
 
 
 def planned(parameters: Mapping[str, Any], disks: list[dict[str, Any]] | None = None) -> Plan:
-    layout = of_parameters({"volumes": 4, **parameters})
+    layout = layout_of({"volumes": 4, **parameters})
     devices = disks if disks is not None else [*DISKS[layout.kind][0], *SSD3]
     choice = choose(layout, parse(json.dumps({"blockdevices": devices})))
     return plan(layout, choice, "/shared/origin.img")
@@ -153,7 +153,7 @@ def test_nothing_else_is_planned_if_a_disk_is_missing(
 )
 def test_bad_parameters_are_refused_with_what_is_allowed(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(DiskError, match=message):
-        of_parameters(parameters)
+        layout_of(parameters)
 
 
 def test_output_that_lsblk_does_not_print_is_refused() -> None:

@@ -14,7 +14,7 @@ from tests.unit.report.test_build import cell, findings_of, report_of
 from troop.measure.operations import UNFINISHED
 from troop.report.document import Cell, Node, Operation, Phase, Report, Separate
 from troop.report.html import report_page
-from troop.report.open_loop import explained, findings, is_labelled, of_times
+from troop.report.open_loop import explained, findings, is_labelled, timing_sentences
 
 TARGET = 300.0
 
@@ -45,7 +45,7 @@ def phase(
 
 
 def times_of(*phases: Phase) -> list[str]:
-    return of_times([Cell(cell="c001", status="SUCCEEDED", phases=list(phases))])
+    return timing_sentences([Cell(cell="c001", status="SUCCEEDED", phases=list(phases))])
 
 
 @pytest.mark.parametrize(

@@ -303,7 +303,7 @@ def test_a_report_has_the_cost_of_each_role_and_of_what_stays(study: Read) -> No
         formatting.money(cell.cost.lines[0].amount),
         formatting.money(servers.hourly),
         formatting.money((servers.hourly or 0) * 730),
-        *(formatting.money(bills.of_term(servers.charge, term)) for term in ("1y", "3y")),
+        *(formatting.money(bills.term_cost(servers.charge, term)) for term in ("1y", "3y")),
     ]
     assert study.row("drivers load", formatting.whole(drivers.nodes))[-2:] == [formatting.NOTHING] * 2
     assert study.row("All; per hour, month and term without load")[2] == formatting.money(cell.system_hourly)

@@ -281,7 +281,7 @@ def test_finding_about_poor_growth_has_its_reason_if_known(
         entry = cell(number, rows, f"n{drivers}", nodes={"servers": 1, "drivers": drivers})
         uses = [Use(role=role, nodes=1, cpu=use[role]) for role in ("servers", "drivers") if role in use]
         cells.append(entry.model_copy(update={"phases": [entry.phases[0].model_copy(update={"use": uses})]}))
-    texts = [one.text for one in trust.of_growth(scaling(cells, ["drivers"]), cells)]
+    texts = [one.text for one in trust.growth_findings(scaling(cells, ["drivers"]), cells)]
     if reason is None:
         assert texts == []
     else:

@@ -65,7 +65,7 @@ def sentences(cell: Cell) -> list[str]:
     points = [Point(cell="c001", nodes=n, per_second=1000.0, efficiency=1 / n) for n in (1, 4)]
     growth = Scaling(phase="measure", role="disks", operation="read", counted="disks", label="", points=points)
     texts = [*saturation.findings(cell, {}), *trust.findings(cell), *limits.findings(cell, {})]
-    return [one.text for one in [*texts, *trust.of_growth([growth], [cell])]]
+    return [one.text for one in [*texts, *trust.growth_findings([growth], [cell])]]
 
 
 def test_no_sentence_blames_a_processor_that_waits_for_a_disk() -> None:

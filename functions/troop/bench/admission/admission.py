@@ -61,10 +61,10 @@ def _too_many(plan: Plan, name: str, most: int) -> Iterator[Problem]:
     if plan.nodes <= most:
         return
     largest = max(plan.cells, key=lambda one: one.benchmark.nodes)
-    nodes, of_what = largest.benchmark.nodes, f", with {label}" if (label := largest.variant.label) else ""
+    nodes, variant = largest.benchmark.nodes, f", with {label}" if (label := largest.variant.label) else ""
     allowed = f"at most {most} in all: {setting(name, str(most), str(plan.nodes))}"
     if nodes > most:
-        yield Problem(("fleets",), f"have {nodes} nodes{of_what}", allowed)
+        yield Problem(("fleets",), f"have {nodes} nodes{variant}", allowed)
     else:
         message = f"is {plan.parallel}, which runs up to {plan.nodes} nodes at a time"
         yield Problem(("parallel",), message, f"less, for {allowed}")
@@ -81,11 +81,11 @@ def in_all_cells(benchmark: Benchmark, plan: Plan, check: Callable[[Benchmark], 
     for cell in plan.cells:
         if id(cell.benchmark) not in seen:  # repetitions share one object
             seen.add(id(cell.benchmark))
-            problems |= dict.fromkeys(p if p in own else _of_cell(cell, p) for p in check(cell.benchmark))
+            problems |= dict.fromkeys(p if p in own else _cell_problem(cell, p) for p in check(cell.benchmark))
     return list(problems)
 
 
-def _of_cell(cell: PlannedCell, problem: Problem) -> Problem:
+def _cell_problem(cell: PlannedCell, problem: Problem) -> Problem:
     if problem.where in cell.variant.values:
         return replace(problem, place=("matrix", problem.where))
     if cell.variant.scale is None:
@@ -122,8 +122,8 @@ def not_offered(benchmark: Benchmark, offers: Mapping[str, InstanceType]) -> lis
     Args:
         offers: by instance type, without those that the region does not offer.
     """
-    problems = [problem for fleet in benchmark.fleets for problem in _of_fleet(fleet, offers)]
-    return problems + [problem for fleet in benchmark.fleets for problem in _of_choices(fleet, offers)]
+    problems = [problem for fleet in benchmark.fleets for problem in _fleet_problems(fleet, offers)]
+    return problems + [problem for fleet in benchmark.fleets for problem in _choice_problems(fleet, offers)]
 
 
 def not_staged(benchmark: Benchmark, staged: Collection[str]) -> list[Problem]:
@@ -137,12 +137,12 @@ def not_staged(benchmark: Benchmark, staged: Collection[str]) -> list[Problem]:
     return [Problem(("artifacts", n, "sha256"), f"of {a.name} is not in the bucket", allowed) for n, a in missing]
 
 
-def _of_choices(fleet: Fleet, offers: Mapping[str, InstanceType]) -> Iterator[Problem]:
+def _choice_problems(fleet: Fleet, offers: Mapping[str, InstanceType]) -> Iterator[Problem]:
     """Yields fallback types that cannot take the place of the first one, and zones that do not offer a type."""
     first = offers.get(fleet.instance_type)
     for n, kind in enumerate(fleet.fallback_types):
         its: Place = ("fleets", fleet.role, "fallback_types", n)
-        for problem in _of_fleet(replace(fleet, instance_type=kind), offers):
+        for problem in _fleet_problems(replace(fleet, instance_type=kind), offers):
             yield replace(problem, place=its)
         offer = offers.get(kind)
         if first and offer and not first.architectures & offer.architectures & ARCHITECTURES:
@@ -155,7 +155,7 @@ def _of_choices(fleet: Fleet, offers: Mapping[str, InstanceType]) -> Iterator[Pr
             yield Problem(("fleets", fleet.role, "zone_names", n), f"is {zone!r}", allowed)
 
 
-def _of_fleet(fleet: Fleet, offers: Mapping[str, InstanceType]) -> Iterator[Problem]:
+def _fleet_problems(fleet: Fleet, offers: Mapping[str, InstanceType]) -> Iterator[Problem]:
     place, subject = ("fleets", fleet.role), f"is {fleet.instance_type!r}"
     offer = offers.get(fleet.instance_type)
     if offer is None:

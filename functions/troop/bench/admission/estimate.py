@@ -131,7 +131,7 @@ class Estimate:
     @property
     def unknown(self) -> tuple[str, ...]:
         """Everything without a price, which the figures leave out."""
-        return tuple(dict.fromkeys(what for cell in self.cells for what in cell.expected.unknown))
+        return tuple(dict.fromkeys(name for cell in self.cells for name in cell.expected.unknown))
 
 
 def estimate(plan: Plan, money: Money, prices: Prices) -> Estimate:
@@ -209,9 +209,9 @@ def requests(stated: Mapping[str, Decimal], currency: str, counted: Mapping[str,
     """
     counted = counted or {}
     if currency == USD:
-        for name, (what, price) in REQUESTS.items():
+        for name, (title, price) in REQUESTS.items():
             how = COUNTED if name in counted else STATED
-            yield Item(f"{what}, {how}", Decimal(counted.get(name, stated.get(name, ZERO))), "request", price)
+            yield Item(f"{title}, {how}", Decimal(counted.get(name, stated.get(name, ZERO))), "request", price)
 
 
 def _cell(cell: str, label: str, benchmark: Benchmark, billing: str, prices: Prices) -> CellEstimate:
@@ -315,11 +315,11 @@ def _fleet(fleet: Fleet, seconds: int, billing: str, prices: Prices) -> Iterator
         yield Item(f"{fleet.role}, {LICENSE}", quantity, NODE_HOUR, fleet.license_fee)
     gib_months = months(billed(seconds, PER_SECOND))
     for disk in (Volume("", fleet.root_volume_gib, ROOT_VOLUME), *fleet.volumes):
-        for what, unit, size, month in storage(prices, disk.type, disk.size_gib, disk.iops, disk.throughput_mib):
-            yield Item(f"{fleet.role}, {what}", fleet.count * size * gib_months, unit, month)
+        for name, unit, size, month in storage(prices, disk.type, disk.size_gib, disk.iops, disk.throughput_mib):
+            yield Item(f"{fleet.role}, {name}", fleet.count * size * gib_months, unit, month)
     for volume in fleet.volumes:
-        for what, unit, loaded, price in loading(prices, volume.size_gib, volume.rate):
-            yield Item(f"{fleet.role}, {what}", fleet.count * loaded, unit, price)
+        for name, unit, loaded, price in loading(prices, volume.size_gib, volume.rate):
+            yield Item(f"{fleet.role}, {name}", fleet.count * loaded, unit, price)
 
 
 def problems(estimate: Estimate, money: Money, ceiling: Decimal | None = None) -> Iterator[Problem]:
@@ -334,7 +334,7 @@ def problems(estimate: Estimate, money: Money, ceiling: Decimal | None = None) -
         phrase = setting("max_run_cost", shown(ceiling, estimate.currency), NO_LIMIT)
         types = estimate.unknown_types
         remedy = by_hand.format(types[0].split(",")[0]) if types else "known, or set in the file"
-        if not types and any(what.endswith(f", {INITIALIZATION}") for what in unpriced):
+        if not types and any(name.endswith(f", {INITIALIZATION}") for name in unpriced):
             remedy = (
                 f"set in the file: see https://aws.amazon.com/ebs/pricing (such as prices: {{{INITIALIZATION}: 0.0012}}"
             )
@@ -358,20 +358,20 @@ def problems(estimate: Estimate, money: Money, ceiling: Decimal | None = None) -
 
 def _unpriced(estimate: Estimate) -> list[str]:
     """Lists everything without a price: instance types, and other lines."""
-    rest = (what for what in estimate.unknown if not any(f", {kind}" in what for kind in estimate.unknown_types))
+    rest = (name for name in estimate.unknown if not any(f", {kind}" in name for kind in estimate.unknown_types))
     return [*estimate.unknown_types, *rest]
 
 
-def warnings(estimate: Estimate, ceiling: Decimal | None = None, of_file: Estimate | None = None) -> list[str]:
+def warnings(estimate: Estimate, ceiling: Decimal | None = None, at_file_prices: Estimate | None = None) -> list[str]:
     """Returns sentences about limits of the estimate.
 
     Args:
         ceiling: the deployment's maximum cost of a run.
-        of_file: the estimate with the file's prices; None for a file without prices.
+        at_file_prices: the estimate with the file's prices; None for a file without prices.
     """
     sentences = []
-    untold = (what for what in estimate.unknown_types if not any(what in line for line in estimate.unknown))
-    if missing := [*estimate.unknown, *untold]:
+    others = (name for name in estimate.unknown_types if not any(name in line for line in estimate.unknown))
+    if missing := [*estimate.unknown, *others]:
         sentences.append(f"these figures leave out what has no known price: {', '.join(missing)}")
     if estimate.budget is not None and estimate.budget < estimate.most:
         most = shown(estimate.most, estimate.currency, up=True)
@@ -379,8 +379,10 @@ def warnings(estimate: Estimate, ceiling: Decimal | None = None, of_file: Estima
     if ceiling is not None and estimate.limited <= ceiling < estimate.most:
         most, held = shown(estimate.most, estimate.currency, up=True), shown(ceiling, estimate.currency)
         sentences.append(f"it can cost {most}: Troop stops it once it has cost more than troop:max_run_cost, {held}")
-    if of_file is not None:
-        expected, most = (shown(amount, of_file.currency, up=True) for amount in (of_file.expected, of_file.most))
+    if at_file_prices is not None:
+        expected, most = (
+            shown(amount, at_file_prices.currency, up=True) for amount in (at_file_prices.expected, at_file_prices.most)
+        )
         sentences.append(
             f"with the file's prices, it is expected to cost {expected}, at most {most}; limits, budget and alarms "
             "use AWS's prices"

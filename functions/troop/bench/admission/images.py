@@ -14,7 +14,7 @@ from troop.bench.definition.limits import setting
 from troop.bench.definition.problems import Problem
 from troop.shared.values import IMAGE_ID
 
-OF_AWS = "/aws/"
+PUBLIC_PARAMETERS = "/aws/"
 """Beginning of the names of AWS's public parameters."""
 
 LINUX = "Linux/UNIX"
@@ -110,6 +110,6 @@ def _unusable(fleet: Fleet, image: ImageFacts | str, offer: InstanceType | None)
     if "windows" in image.platform.lower():
         yield Problem(place, f"{named}, for Windows", "one of Linux")
     elif (image.platform != LINUX or image.is_product) and not fleet.license_fee:
-        what = image.platform if image.platform != LINUX else "a product of AWS Marketplace"
-        allowed = f"set above 0: AWS bills {image.id} as {what}, in addition to the instance"
+        product = image.platform if image.platform != LINUX else "a product of AWS Marketplace"
+        allowed = f"set above 0: AWS bills {image.id} as {product}, in addition to the instance"
         yield Problem(("fleets", fleet.role, "license_fee"), "is 0", allowed)

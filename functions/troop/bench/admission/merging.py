@@ -55,7 +55,7 @@ def _summaries(benchmark: Benchmark) -> int:
     """Returns how many summaries one call merges: of all phases without points, and of the last point."""
     nodes = {fleet.role: fleet.count for fleet in benchmark.fleets}
     measured = [phase for phase in benchmark.phases if phase.is_measured]
-    points = {step.of for step in benchmark.steps if step.point is not None}
+    points = {step.phase_name for step in benchmark.steps if step.point is not None}
     several = {phase.name: sum(nodes.get(role, 0) for role in phase.roles) for phase in measured}
     whole = sum(count for name, count in several.items() if name not in points)
     return whole + max((count for name, count in several.items() if name in points), default=0)

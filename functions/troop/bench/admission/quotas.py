@@ -61,7 +61,7 @@ class Quota:
     """A quota: its code and what it limits, such as ``on-demand Standard (A, C, ...) instances``."""
 
     code: str
-    what: str
+    name: str
 
 
 def quota_of(instance_type: str, purchase: str) -> Quota | None:
@@ -90,8 +90,8 @@ def needed(benchmark: Benchmark, vcpus: Mapping[str, int]) -> Counter[Quota]:
     vcpus_by_quota: Counter[Quota] = Counter()
     for fleet in benchmark.fleets:
         quota = quota_of(fleet.instance_type, fleet.purchase)
-        if quota and (of_one := vcpus.get(fleet.instance_type)):
-            vcpus_by_quota[quota] += fleet.count * of_one
+        if quota and (vcpus_of_one := vcpus.get(fleet.instance_type)):
+            vcpus_by_quota[quota] += fleet.count * vcpus_of_one
     return vcpus_by_quota
 
 
@@ -115,10 +115,10 @@ def too_small(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float])
             if value is not None and need > value and quota not in reported:
                 reported.add(quota)
                 allowed = (
-                    f"at most {value:g}: the account's quota {quota.code} of {quota.what}; ask AWS for a higher one"
+                    f"at most {value:g}: the account's quota {quota.code} of {quota.name}; ask AWS for a higher one"
                 )
                 cell = f" in the cell {planned.cell}" if len(plan.cells) > 1 else ""
-                yield Problem(("fleets",), f"need {need} vCPUs of {quota.what}{cell}", allowed)
+                yield Problem(("fleets",), f"need {need} vCPUs of {quota.name}{cell}", allowed)
 
 
 def warnings(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float]) -> list[str]:
@@ -131,7 +131,7 @@ def warnings(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float]) 
         value = values.get(quota.code)
         most = sum(sorted((cell[quota] for cell in each), reverse=True)[: plan.parallel])
         if value is not None and most > value >= max(cell[quota] for cell in each):
-            side = f"{plan.parallel} parallel cells can need {most} vCPUs of {quota.what}"
+            side = f"{plan.parallel} parallel cells can need {most} vCPUs of {quota.name}"
             sentences.append(f"{side}: the account's quota {quota.code} is {value:g}")
     return sentences
 
@@ -150,7 +150,7 @@ def _fallback(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float])
     for quota, need in sorted(most.items(), key=lambda pair: pair[0].code):
         value = values.get(quota.code)
         if value is not None and need > value:
-            side = f"if spot lacks capacity, a cell can need {need} vCPUs of {quota.what}"
+            side = f"if spot lacks capacity, a cell can need {need} vCPUs of {quota.name}"
             yield f"{side}: the account's quota {quota.code} is {value:g}"
 
 
@@ -179,7 +179,7 @@ class Requirement:
         return {
             "service": SERVICE,
             "code": self.quota.code,
-            "what": self.quota.what,
+            "what": self.quota.name,
             "vcpus": self.vcpus,
             "without_spot": self.without_spot,
             "desired": self.desired,
@@ -197,7 +197,7 @@ def required(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float]) 
     now = [_largest(one.benchmark, vcpus) for one in plan.cells]
     instead = [_largest(on_demand(one.benchmark), vcpus) for one in plan.cells]
     requirements = []
-    for quota in sorted(quotas_of(plan), key=lambda one: (one.what.startswith(SPOT), one.what)):
+    for quota in sorted(quotas_of(plan), key=lambda one: (one.name.startswith(SPOT), one.name)):
         most, most_instead = (
             sum(sorted((cell[quota] for cell in cells), reverse=True)[: plan.parallel]) for cells in (now, instead)
         )

@@ -168,10 +168,10 @@ def _unusable(place: Place, subject: str, balancer: Balancer | None, vpc: str) -
         yield Problem(place, f"is {subject!r}, which has no network interfaces yet", "one that is active")
 
 
-def _elsewhere(place: Place, subject: str, network: str | None, vpc: str, what: str) -> Iterator[Problem]:
+def _elsewhere(place: Place, subject: str, network: str | None, vpc: str, kind: str) -> Iterator[Problem]:
     if network is None:
-        allowed = f"the name of an {what}" if what[0] == "A" else f"the id of a {what}"
-        yield Problem(place, f"is {subject!r}: this account has no such {what} here", f"{allowed} of this account")
+        allowed = f"the name of an {kind}" if kind[0] == "A" else f"the id of a {kind}"
+        yield Problem(place, f"is {subject!r}: this account has no such {kind} here", f"{allowed} of this account")
     elif network != vpc:
         allowed = f"one in the nodes' network {vpc}: for another network, name addresses that it has a route to"
         yield Problem(place, f"is {subject!r}, in the network {network}", allowed)

@@ -63,7 +63,7 @@ class Terms:
         prices: AWS's, and the file's where AWS lists none; for limits, budget and metrics.
         budget: maximum cost by the file.
         ceiling: maximum cost by the deployment, regardless of the file.
-        of_file: prices for the author's figures; None for a file without prices.
+        file_prices: prices for the author's figures; None for a file without prices.
     """
 
     prices: Prices
@@ -71,7 +71,7 @@ class Terms:
     budget: Decimal | None = None
     cells: Mapping[str, CellTerms] = field(default_factory=dict)
     ceiling: Decimal | None = None
-    of_file: Prices | None = None
+    file_prices: Prices | None = None
 
     @property
     def limit(self) -> Decimal | None:
@@ -97,14 +97,14 @@ def terms_of(
     book: Prices,
     attempts: Mapping[str, int],
     ceiling: Decimal | None = None,
-    of_file: Prices | None = None,
+    file_prices: Prices | None = None,
 ) -> Terms:
     """Returns the terms of a run from its estimate.
 
     Args:
         book: the prices of the estimate.
         attempts: maximum number of attempts by cell.
-        ceiling, of_file: as in :class:`Terms`.
+        ceiling, file_prices: as in :class:`Terms`.
     """
     cells = {
         cell.cell: CellTerms(
@@ -119,7 +119,7 @@ def terms_of(
         )
         for cell in estimate.cells
     }
-    return Terms(book, estimate.billing, estimate.budget, cells, ceiling, of_file)
+    return Terms(book, estimate.billing, estimate.budget, cells, ceiling, file_prices)
 
 
 # Cost so far
@@ -142,7 +142,7 @@ def actual(terms: Terms, cells: Iterable[Cell], resources: Iterable[Resource], n
         if resource.created_at:
             items += _resource(terms, resource, resource.created_at, now)
     for cell in these:
-        items += _of_cell(terms, cell)
+        items += _cell_items(terms, cell)
     cost = costs.cost_of(items, terms.prices.currency)
     saved = _saved(terms, _uses(terms, own, now))
     return cost if saved is None else replace(cost, on_demand=cost.amount + saved)
@@ -211,11 +211,13 @@ def _uses(terms: Terms, resources: Iterable[Resource], now: datetime) -> Iterato
             yield Use(one.role or "nodes", kind, purchase, node_hours, price)
 
 
-def of_file(terms: Terms, cells: Iterable[Cell], resources: Iterable[Resource], now: datetime) -> Cost | None:
-    """Computes the same with the file's prices; None for a file without prices."""
-    if terms.of_file is None:
+def actual_at_file_prices(
+    terms: Terms, cells: Iterable[Cell], resources: Iterable[Resource], now: datetime
+) -> Cost | None:
+    """Computes a run's cost with the file's prices; None for a file without prices."""
+    if terms.file_prices is None:
         return None
-    return actual(replace(terms, prices=terms.of_file), cells, resources, now)
+    return actual(replace(terms, prices=terms.file_prices), cells, resources, now)
 
 
 def over_ceiling(terms: Terms, spent: Decimal) -> str | None:
@@ -240,15 +242,15 @@ def _resource(terms: Terms, resource: Resource, created_at: datetime, now: datet
                 yield Item(f"{role}, {LICENSE}", use.hours, NODE_HOUR, fee)
     elif resource.kind is Kind.VOLUME and resource.disk:
         disk, gib_months = resource.disk, months(billed(seconds, PER_SECOND))
-        for what, unit, size, month in storage(terms.prices, disk.type, disk.size_gib, disk.iops, disk.throughput_mib):
-            yield Item(f"{role}, {what}", size * gib_months, unit, month)
-        for what, unit, loaded, price in loading(terms.prices, disk.size_gib, disk.initialization_mib):
-            yield Item(f"{role}, {what}", loaded, unit, price)
+        for name, unit, size, month in storage(terms.prices, disk.type, disk.size_gib, disk.iops, disk.throughput_mib):
+            yield Item(f"{role}, {name}", size * gib_months, unit, month)
+        for name, unit, loaded, price in loading(terms.prices, disk.size_gib, disk.initialization_mib):
+            yield Item(f"{role}, {name}", loaded, unit, price)
     elif resource.kind is Kind.VOLUME:
         yield Item(f"{role}, storage {UNKNOWN}", months(billed(seconds, PER_SECOND)), "volume-month", None)
 
 
-def _of_cell(terms: Terms, cell: Cell) -> Iterator[Item]:
+def _cell_items(terms: Terms, cell: Cell) -> Iterator[Item]:
     """Yields estimates of what is not measured, depending on the cell's progress."""
     known = terms.cells.get(names.attempt_of(cell.cell)[0])
     if known is None:
@@ -363,7 +365,7 @@ def to_document(terms: Terms) -> dict[str, Any]:
         "budget": terms.budget,
         "cells": cells,
         "ceiling": terms.ceiling,
-        "of_file": prices.to_document(terms.of_file) if terms.of_file else None,
+        "of_file": prices.to_document(terms.file_prices) if terms.file_prices else None,
     }
 
 
@@ -381,12 +383,12 @@ def from_document(document: Mapping[str, Any]) -> Terms:
         )
         for name, one in document["cells"].items()
     }
-    of_file = document.get("of_file")
+    stored = document.get("of_file")
     return Terms(
         prices.from_document(document["prices"]),
         document["billing"],
         exact(document.get("budget")),
         cells,
         exact(document.get("ceiling")),
-        prices.from_document(of_file) if of_file else None,
+        prices.from_document(stored) if stored else None,
     )

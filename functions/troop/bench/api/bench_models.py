@@ -224,7 +224,7 @@ class CellOut(BaseModel):
     )
 
     @classmethod
-    def of(cls, cell: Cell) -> CellOut:
+    def from_cell(cls, cell: Cell) -> CellOut:
         return cls(
             cell=cell.cell,
             label=cell.variant.label,
@@ -289,16 +289,16 @@ class RunDetailOut(Listing):
     )
 
     @classmethod
-    def of(cls, view: RunView) -> RunDetailOut:
+    def from_view(cls, view: RunView) -> RunDetailOut:
         """Returns as much of a run as fits into an answer: results and resources may be left out."""
-        of_cells, wrong_cells = listed(
-            Read(tuple(view.cells), view.malformed), CellOut.of, lambda cell: f"Runs: {cell.run}, {cell.cell}"
+        cells, wrong_cells = listed(
+            Read(tuple(view.cells), view.malformed), CellOut.from_cell, lambda cell: f"Runs: {cell.run}, {cell.cell}"
         )
         resources, wrong_resources = listed_resources(view.resources or [])
         created = None if view.resources is None else [r for r in view.resources if r.created_at]
         answer = cls(
             run=answered(view.run, RunOut.model_validate, lambda run: f"Runs: {run.run}"),
-            cells=[cell.model_copy(update={"results": None}) for cell in of_cells],
+            cells=[cell.model_copy(update={"results": None}) for cell in cells],
             resources=resources,
             malformed=[*wrong_cells, *wrong_resources],
             resources_created=None if created is None else len(created),
@@ -306,10 +306,10 @@ class RunDetailOut(Listing):
             cost_so_far=None if view.cost_so_far is None else CostOut.model_validate(view.cost_so_far),
         )
         fits = response_size.within(
-            [cell.results for cell in of_cells], response_size.LARGEST - response_size.size(answer)
+            [cell.results for cell in cells], response_size.LARGEST - response_size.size(answer)
         )
         cells = [
             cell if fit else cell.model_copy(update={"results": None, "results_left_out": True})
-            for cell, fit in zip(of_cells, fits, strict=True)
+            for cell, fit in zip(cells, fits, strict=True)
         ]
         return answer.model_copy(update={"cells": cells})

@@ -87,7 +87,7 @@ def estimate_benchmark(body: Annotated[EstimateIn, Body()]) -> Response[Any]:
     files = contents(body.files)
     request = read_all(body.definition, files, body.size, body.set)
     judged = service.estimate(request.benchmark, request.plan)
-    return json_response(200, EstimateOut.of(judged))
+    return json_response(200, EstimateOut.from_judged(judged))
 
 
 @router.post(
@@ -145,7 +145,7 @@ def get_benchmark(
     """
     service = _benchmarks()
     try:
-        return RunDetailOut.of(service.view(run, cell, resources=resources))
+        return RunDetailOut.from_view(service.view(run, cell, resources=resources))
     except MissingRunError as missing:
         if cell is not None and missing.cell is not None:
             raise NotFoundError(f"the run {run!r} has no cell {cell!r}") from None

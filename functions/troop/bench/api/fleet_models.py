@@ -83,7 +83,7 @@ class FleetOut(RecordOut):
     )
 
     @classmethod
-    def of(cls, run: Run, standing: Standing) -> FleetOut:
+    def from_run(cls, run: Run, standing: Standing) -> FleetOut:
         return cls(
             **RecordOut.model_validate(run).model_dump(),
             fleet=run.run,
@@ -143,8 +143,8 @@ class FleetDetailOut(Listing):
     bought: list[BoughtOut] = Field(description="All of its nodes so far, by role and purchase; empty if unknown")
 
     @classmethod
-    def of(cls, view: FleetDetail, standing: Standing) -> FleetDetailOut:
-        fleet = answered(view.run, lambda run: FleetOut.of(run, standing), name_of_run)
+    def from_view(cls, view: FleetDetail, standing: Standing) -> FleetDetailOut:
+        fleet = answered(view.run, lambda run: FleetOut.from_run(run, standing), name_of_run)
         resources, malformed = listed_resources(view.resources, view.malformed)
         if view.groups:
             now = {"roles": _roles(standing, counted(view.groups, view.nodes)), "seen_at": view.at}

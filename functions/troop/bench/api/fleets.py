@@ -86,7 +86,7 @@ def estimate_fleet(body: Annotated[EstimateFleetIn, Body()]) -> Response[Any]:
     files = contents(body.files)
     fleet = read_fleet(body.definition, files, body.set)
     judged = service.every.estimate(fleet, sole(fleet))
-    return json_response(200, EstimateOut.of(judged))
+    return json_response(200, EstimateOut.from_judged(judged))
 
 
 @router.get(
@@ -104,7 +104,7 @@ def list_fleets(
     """
     page = page_of(_fleets().every, limit, cursor, LISTING)
     fleets, malformed = listed(
-        Read(page.runs, page.malformed), lambda run: FleetOut.of(run, standing_of(run)), name_of_run
+        Read(page.runs, page.malformed), lambda run: FleetOut.from_run(run, standing_of(run)), name_of_run
     )
     return FleetsOut(fleets=fleets, malformed=malformed, cursor=page.cursor)
 
@@ -125,7 +125,7 @@ def get_fleet(fleet: FleetId) -> FleetDetailOut:
         its = service.view(fleet)
     except MissingRunError:
         raise _no_fleet(fleet) from None
-    return FleetDetailOut.of(its, standing_of(its.run))
+    return FleetDetailOut.from_view(its, standing_of(its.run))
 
 
 @router.patch("/fleets/<fleet>", operation_id="scale_fleet", summary="Grow or shrink a fleet", responses=_SCALED)
@@ -172,4 +172,4 @@ def _no_fleet(fleet: str) -> CodedError:
 
 
 def _run_response(status: int, run: Run, headers: dict[str, Any] | None = None) -> Response[Any]:
-    return json_response(status, FleetOut.of(run, standing_of(run)), headers)
+    return json_response(status, FleetOut.from_run(run, standing_of(run)), headers)

@@ -88,7 +88,7 @@ class LiveOut(BaseModel):
     cells: list[LiveCellOut] = Field(description="The cells that run")
 
     @classmethod
-    def of(cls, watched: Watched) -> LiveOut:
+    def from_watched(cls, watched: Watched) -> LiveOut:
         view = watched.view
         return cls(
             run=watched.run.run,
@@ -118,6 +118,6 @@ def get_live(run: RunId) -> LiveOut:
     """
     check_benchmarks()
     try:
-        return LiveOut.of(services.live_runs().watch(run))
+        return LiveOut.from_watched(services.live_runs().watch(run))
     except MissingRunError:
         raise no_run(run) from None

@@ -137,7 +137,7 @@ class EstimateOut(ExpectedOut):
     cells: list[CellEstimateOut]
 
     @classmethod
-    def of(cls, judged: Judged) -> EstimateOut:
+    def from_judged(cls, judged: Judged) -> EstimateOut:
         document = _floats(judged.document())
         problems = [
             RefusalOut(

@@ -32,18 +32,18 @@ def forbidden_file(file: str) -> dict[int, Any]:
     return {403: {"description": _OFF_OR_BUCKET.format(file=file), "content": {}}}
 
 
-def started(what: str, file: str, model: type[BaseModel], others: str) -> dict[int, Any]:
+def started(thing: str, file: str, model: type[BaseModel], others: str) -> dict[int, Any]:
     """Returns the ``responses`` of a route that starts something.
 
     Args:
-        what: what it starts.
+        thing: what it starts.
         file: what its file describes.
         others: what else may have used the key.
     """
     content = {"application/json": {"model": model}}
     return answers("", 400) | {
-        200: {"description": f"The {what} that this key has already started", "content": content},
-        202: {"description": f"Admitted, and about to start; the {what} shows its progress", "content": content},
+        200: {"description": f"The {thing} that this key has already started", "content": content},
+        202: {"description": f"Admitted, and about to start; the {thing} shows its progress", "content": content},
         **forbidden_file(file),
         409: {**answers("", 409)[409], "description": f"The key was already used for {others}, or with other files"},
     }

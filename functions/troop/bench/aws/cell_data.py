@@ -50,9 +50,9 @@ class CellData:
     def delete(self, run: str, cells: Sequence[str]) -> list[Deletion]:
         """Deletes the objects of cells, one cell after another, while there is time. A refusal is no exception."""
         end = self.seconds() + SECONDS
-        return [self._of_cell(run, cell, end) for cell in cells]
+        return [self._delete_cell(run, cell, end) for cell in cells]
 
-    def _of_cell(self, run: str, cell: str, end: float) -> Deletion:
+    def _delete_cell(self, run: str, cell: str, end: float) -> Deletion:
         deleted, after, problem = 0, "", None
         try:
             while self.seconds() < end:

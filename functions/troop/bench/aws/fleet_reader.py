@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from troop.bench.aws.backups import HEALTHY, stays
 from troop.bench.definition import names
 from troop.bench.fleets.booting import FleetStatus
-from troop.bench.fleets.refusals import SPREAD, of_launches
+from troop.bench.fleets.refusals import SPREAD, launch_refusals
 from troop.shared.tags import CELL_TAG, RUN_TAG
 
 FROZEN = ("Launch", "HealthCheck", "ReplaceUnhealthy", "AZRebalance")
@@ -107,7 +107,9 @@ class FleetReader:
         answer = self.autoscaling.describe_scaling_activities(
             AutoScalingGroupName=group["AutoScalingGroupName"], MaxRecords=ACTIVITIES
         )
-        return tuple(of_launches(answer["Activities"], settled_since=group["CreatedTime"] + timedelta(seconds=SPREAD)))
+        return tuple(
+            launch_refusals(answer["Activities"], settled_since=group["CreatedTime"] + timedelta(seconds=SPREAD))
+        )
 
     def freeze(self, groups: Iterable[str]) -> None:
         """Stops these groups from launching, replacing and moving instances."""

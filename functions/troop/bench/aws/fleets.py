@@ -331,9 +331,9 @@ def _the_one(matches: Sequence[dict[str, Any]], code: str, name: str) -> dict[st
     return matches[0]
 
 
-def _check_ours(what: str, name: str, tags: Mapping[str, str], expected: Mapping[str, str]) -> None:
+def _check_ours(kind: str, name: str, tags: Mapping[str, str], expected: Mapping[str, str]) -> None:
     if not is_ours(tags, expected):
-        raise LaunchImpossibleError(f"the {what} {name} exists, but this run did not create it: remove or rename it")
+        raise LaunchImpossibleError(f"the {kind} {name} exists, but this run did not create it: remove or rename it")
 
 
 def _tags(described: Mapping[str, Any]) -> dict[str, str]:

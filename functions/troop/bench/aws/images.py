@@ -7,7 +7,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from troop.bench.admission.images import LINUX, OF_AWS, ImageFacts, is_id
+from troop.bench.admission.images import LINUX, PUBLIC_PARAMETERS, ImageFacts, is_id
 
 _NO_IMAGE = frozenset({"InvalidAMIID.NotFound", "InvalidAMIID.Malformed", "InvalidAMIID.Unavailable"})
 _NO_PARAMETER = frozenset({"ParameterNotFound", "ParameterVersionNotFound"})
@@ -38,16 +38,16 @@ def _read(ec2: Any, ssm: Callable[[], Any], image: str) -> ImageFacts | str:
     if not is_id(named):
         return "the parameter does not contain the id of an image"
     # IAM cannot limit a launch to what a parameter contains, only to the owners of images.
-    owners = ["amazon"] if image.startswith(OF_AWS) else ["amazon", "self"]
-    whose = "Amazon" if image.startswith(OF_AWS) else "this account or Amazon"
+    owners = ["amazon"] if image.startswith(PUBLIC_PARAMETERS) else ["amazon", "self"]
+    whose = "Amazon" if image.startswith(PUBLIC_PARAMETERS) else "this account or Amazon"
     facts = _described(ec2, named, *owners)
     return facts or f"it names {named}, which is not an available image of {whose}; to use it, allow its id"
 
 
 def _described(ec2: Any, image: str, *owners: str) -> ImageFacts | None:
-    of_owners = {"Owners": list(owners)} if owners else {}
+    owner_filter = {"Owners": list(owners)} if owners else {}
     try:
-        answer = ec2.describe_images(ImageIds=[image], IncludeDeprecated=True, **of_owners)
+        answer = ec2.describe_images(ImageIds=[image], IncludeDeprecated=True, **owner_filter)
     except ClientError as error:
         if error.response["Error"]["Code"] in _NO_IMAGE:
             return None

@@ -46,7 +46,7 @@ class LiveStore:
         Raises:
             ClientError: S3 refused.
         """
-        body = StoredRuns(self.client, self.bucket).of(run).read(names.LIVE)
+        body = StoredRuns(self.client, self.bucket).stored_run(run).read(names.LIVE)
         try:
             return parse_view(json.loads(body)) if body else None
         except (ValueError, RecursionError):
@@ -80,7 +80,7 @@ class LiveStore:
             ClientError: S3 refused.
         """
         name = names.roster_key(run, cell).removeprefix(names.run_prefix(run))
-        body = StoredRuns(self.client, self.bucket).of(run).read(name)
+        body = StoredRuns(self.client, self.bucket).stored_run(run).read(name)
         return {node.id: node.role for node in roster_from(json.loads(body)).members} if body else {}
 
     def summaries(self, run: str, cell: str, since: datetime, roster: Mapping[str, str]) -> tuple[list[Live], int]:
@@ -103,8 +103,8 @@ class LiveStore:
             Bucket=self.bucket, Prefix=names.live_prefix(run, cell)
         )
         listed = [Listed(o["Key"], o["LastModified"], o["Size"]) for page in pages for o in page.get("Contents", [])]
-        of_nodes = {names.node_of(one.key): one for one in listed if one.modified >= since}
-        recent = newest((one for node, one in of_nodes.items() if node in roster), len(roster))
+        by_node = {names.node_of(one.key): one for one in listed if one.modified >= since}
+        recent = newest((one for node, one in by_node.items() if node in roster), len(roster))
         lives: list[Live] = []
         with ThreadPoolExecutor(THREADS) as pool:
             for first in range(0, len(recent), THREADS):

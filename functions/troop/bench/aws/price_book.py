@@ -70,12 +70,12 @@ class PriceBook:
         prices = cached | fetched
         on_demand = {name: Decimal(str(prices[name]["amount"])) for name in types if name in prices}
         by_zone = {name: _decimals(prices[_SPOT + name]) for name in spot if prices.get(_SPOT + name)}
-        of_volumes = {name: _volume(prices[name]) for name in volumes if name in prices}
+        volume_prices = {name: _volume(prices[name]) for name in volumes if name in prices}
         return Prices(
             currency=self._currency(prices[name]["currency"] for name in (*types, *volumes) if name in prices),
             on_demand=on_demand,
             spot=by_zone,
-            volumes=of_volumes,
+            volumes=volume_prices,
             cross_zone_gb=None if self._currency(()) == YUAN else CROSS_ZONE_GB,
             committed={name: by_term for name in types if name in prices and (by_term := committed_of(prices[name]))},
         ), why
@@ -102,11 +102,11 @@ class PriceBook:
         prices_by_name: dict[str, Any] = {}
         why: dict[str, None] = {}
         for future in done:
-            what = "EC2's spot prices" if future is prices else "AWS's price list"
+            source = "EC2's spot prices" if future is prices else "AWS's price list"
             try:
                 documents = future.result() if future is prices else {listed[future]: future.result()}
             except _FAILURES as error:
-                why[f"{what} could not be read: {_words(error)}"] = None
+                why[f"{source} could not be read: {_words(error)}"] = None
                 continue
             known = {name: price for name, price in documents.items() if price}
             self._keep(known, now)
@@ -135,7 +135,7 @@ class PriceBook:
         return {key: value for key, value in document.items() if value is not None} | {"currency": currency}
 
     def _spot(self, zones_by_type: Mapping[str, Collection[str]], now: datetime) -> dict[str, Any]:
-        zones = {zone for of_one in zones_by_type.values() for zone in of_one}
+        zones = {zone for zones_of_type in zones_by_type.values() for zone in zones_of_type}
         spot_prices = read_spot_prices(self.ec2, zones_by_type, zones, now) if zones else {}
         return {_SPOT + name: dict(prices) for name, prices in spot_prices.items()}
 

@@ -32,7 +32,7 @@ class RunCells:
         """
         return read_one(self.rows.get(run, cell), cell_of, name_of)
 
-    def of(self, run: str) -> list[Cell]:
+    def get_all(self, run: str) -> list[Cell]:
         """Returns all cells of a run, in their order, without their figures: results, limits and searches.
 
         Raises:

@@ -25,7 +25,7 @@ class RunLaunches:
 
     rows: RunRows
 
-    def of(self, run: str) -> list[Launch]:
+    def get_all(self, run: str) -> list[Launch]:
         """Returns the launches that have not ended; those of steps that died stay after their time."""
         items = (item for item in self.rows.beginning(run, LAUNCH) if ENDED not in item)
         return list(read(items, launch_of, name_of).whole())

@@ -22,7 +22,7 @@ class RunResources:
 
     rows: RunRows
 
-    def of(self, run: str) -> list[Resource]:
+    def get_all(self, run: str) -> list[Resource]:
         """Returns the resources of a run, in no order.
 
         Raises:
@@ -62,12 +62,12 @@ class RunResources:
         self.rows.write_all([self._set(r, ["gone_at = if_not_exists(gone_at, :now)"], values) for r in resources])
 
     def _record_while_open(self, resources: Iterable[Resource], created: datetime | None) -> None:
-        def of(resource: Resource) -> tuple[str, str]:
+        def cell_of(resource: Resource) -> tuple[str, str]:
             return resource.run, resource.cell
 
         values = {":now": moments.iso(created)} if created else {}
         also = ["created_at = if_not_exists(created_at, :now)"] if created else []
-        for (run, cell), those in groupby(sorted(resources, key=of), of):
+        for (run, cell), those in groupby(sorted(resources, key=cell_of), cell_of):
             parts = [self._set(resource, also, values) for resource in those]
             self.rows.write_while_open(run, cell, parts)
 

@@ -337,18 +337,18 @@ class RunTable:
             return whole - counted
         return ZERO  # others count it
 
-    def set_cost(self, run: str, cell: str | None, cost: Cost, of_file: Cost | None = None) -> None:
+    def set_cost(self, run: str, cell: str | None, cost: Cost, file_cost: Cost | None = None) -> None:
         """Replaces the recorded cost of a cell; without a cell, of the whole run.
 
         Args:
-            of_file: the cost by the file's own prices.
+            file_cost: the cost by the file's own prices.
 
         Raises:
             MissingRunError: there is no such cell or run.
         """
         update, values = "SET cost = :cost", {":cost": costs.to_document(cost)}
-        if of_file is not None:
-            update, values[":of_file"] = f"{update}, cost_of_file = :of_file", costs.to_document(of_file)
+        if file_cost is not None:
+            update, values[":file_cost"] = f"{update}, cost_of_file = :file_cost", costs.to_document(file_cost)
         try:
             self.rows.update(
                 run, CELL + cell if cell else RUN, update, "attribute_exists(#item)", values, {"#item": "item"}

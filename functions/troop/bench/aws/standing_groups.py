@@ -10,7 +10,7 @@ from troop.bench.aws.backups import HEALTHY
 from troop.bench.aws.fleet_reader import ACTIVITIES, SERVING
 from troop.bench.definition import names
 from troop.bench.definition.standing import GroupStatus, Member, Place, Resize
-from troop.bench.fleets.refusals import of_launches
+from troop.bench.fleets.refusals import launch_refusals
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class StandingGroups:
         """
         name = group_name(run, cell, group.role, group.is_backup)
         answer = self.autoscaling.describe_scaling_activities(AutoScalingGroupName=name, MaxRecords=ACTIVITIES)
-        return tuple(of_launches(answer["Activities"], since_success=True))
+        return tuple(launch_refusals(answer["Activities"], since_success=True))
 
 
 def group_name(run: str, cell: str, role: str, is_backup: bool) -> str:

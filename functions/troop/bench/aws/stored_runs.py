@@ -94,7 +94,7 @@ class StoredRuns:
     client: Any
     bucket: str
 
-    def of(self, run: str) -> StoredRun:
+    def stored_run(self, run: str) -> StoredRun:
         return StoredRun(self.client, self.bucket, run)
 
     def write(self, run: str, name: str, body: bytes) -> None:

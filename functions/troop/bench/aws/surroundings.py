@@ -106,9 +106,9 @@ def subnets_without_s3(ec2: Any, vpc: str, subnets: Collection[str]) -> list[str
 
 def _tables_of(ec2: Any, vpc: str, subnets: Collection[str]) -> dict[str, dict[str, Any]]:
     tables = _tables(ec2, vpc)
-    own = {of["SubnetId"]: table for table in tables for of in table["Associations"] if of.get("SubnetId")}
+    own = {link["SubnetId"]: table for table in tables for link in table["Associations"] if link.get("SubnetId")}
     nothing: dict[str, Any] = {"Routes": []}
-    main = next((table for table in tables if any(of.get("Main") for of in table["Associations"])), nothing)
+    main = next((table for table in tables if any(link.get("Main") for link in table["Associations"])), nothing)
     return {subnet: own.get(subnet, main) for subnet in subnets}
 
 

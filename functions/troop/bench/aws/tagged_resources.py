@@ -127,13 +127,13 @@ class Leftovers:
 
         A member that EC2 does not show is new or gone, and was not attached: only a running instance can be.
         """
-        of = {i: one for one in groups if is_named(one) for i in one.evidence.members if i not in known}
-        ids = sorted(of)
+        group_by_member = {i: one for one in groups if is_named(one) for i in one.evidence.members if i not in known}
+        ids = sorted(group_by_member)
         for start in range(0, len(ids), _IDS_AT_ONCE):
             # A call with ids in place of a filter would fail for one that is gone.
             those = {"Name": "instance-id", "Values": ids[start : start + _IDS_AT_ONCE]}
             for raw in self._instances([those]):
-                group = of[raw["InstanceId"]]
+                group = group_by_member[raw["InstanceId"]]
                 yield replace(_instance(raw), run=group.run, cell=group.cell, role=group.role)
 
     def _is_of_a_run(self, raw: dict[str, Any]) -> bool:

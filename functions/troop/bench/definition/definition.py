@@ -269,7 +269,7 @@ class Step:
     Attributes:
         phase: as it runs. Its name is the step's: ``measure``; ``measure.3`` for a point; ``measure.3.between`` for
             the script before that point. Names of phases have no dots.
-        of: the name of the phase in the file.
+        phase_name: the name of the phase in the file.
         point: None for a phase that runs once.
         is_between: whether it runs before the point.
         limits: for some roles, the number of nodes that take part: those with the lowest ranks.
@@ -279,7 +279,7 @@ class Step:
     """
 
     phase: Phase
-    of: str
+    phase_name: str
     point: PointOf | None = None
     is_between: bool = False
     limits: Mapping[str, int] = field(default_factory=dict)
@@ -408,7 +408,7 @@ class Benchmark:
         if step.point is None:
             raise ValueError(f"{step.name} has no point")
         point = replace(step.point, parameters=parameters, repeat=repeat)
-        limits = {} if step.is_between else _limits(self.phase(step.of), {**self.parameters, **parameters})
+        limits = {} if step.is_between else _limits(self.phase(step.phase_name), {**self.parameters, **parameters})
         return replace(step, point=point, limits=limits)
 
     def fleet(self, role: str) -> Fleet:

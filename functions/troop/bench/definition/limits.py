@@ -37,7 +37,7 @@ class Limits:
     own_data: bool = False
 
     @classmethod
-    def of(cls, settings: Settings) -> Limits:
+    def from_settings(cls, settings: Settings) -> Limits:
         """Takes the limits from a deployment's settings."""
         cost = None if settings.max_run_cost is None else Decimal(str(settings.max_run_cost))
         return cls(

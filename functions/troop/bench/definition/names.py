@@ -116,7 +116,7 @@ def tags(deployment: str, run: str, cell: str, expires_at: str) -> dict[str, str
     return {DEPLOYMENT_TAG: deployment, RUN_TAG: run, CELL_TAG: cell, EXPIRES_TAG: expires_at}
 
 
-def of_fleet(common: Mapping[str, str], role: str) -> dict[str, str]:
+def fleet_tags(common: Mapping[str, str], role: str) -> dict[str, str]:
     return {**common, FLEET_TAG: role, "Name": fleet_name(common[RUN_TAG], common[CELL_TAG], role)}
 
 

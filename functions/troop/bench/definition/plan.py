@@ -96,7 +96,7 @@ class Plan:
             return sum(sorted(each, reverse=True)[: -(-len(each) // self.parallel)])
         return sum(max(each[i : i + self.parallel]) for i in range(0, len(each), self.parallel))
 
-    def of(self, cell: str) -> Benchmark:
+    def benchmark_of(self, cell: str) -> Benchmark:
         """Returns the benchmark of an attempt at a cell. The last of several attempts is on demand.
 
         Raises:

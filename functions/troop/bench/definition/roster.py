@@ -134,8 +134,8 @@ def make_roster(nodes: Sequence[Node]) -> Roster:
     """
     members: list[Member] = []
     ordered = sorted(nodes, key=lambda n: (n.role, n.zone, n.id))
-    for role, of_role in groupby(ordered, key=lambda n: n.role):
-        zones = [list(of_zone) for _, of_zone in groupby(of_role, key=lambda n: n.zone)]
+    for role, members_of_role in groupby(ordered, key=lambda n: n.role):
+        zones = [list(zone_members) for _, zone_members in groupby(members_of_role, key=lambda n: n.zone)]
         ranked = [node for node in chain.from_iterable(zip_longest(*zones)) if node is not None]
         members += [Member(n.id, role, i, n.zone, n.address, n.instance_type, n.purchase) for i, n in enumerate(ranked)]
     worst = max((node.clock_uncertainty for node in nodes), default=UNKNOWN_UNCERTAINTY)

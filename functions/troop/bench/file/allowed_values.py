@@ -70,8 +70,8 @@ def _allowed(rule: Any, benchmark: Any, files: Collection[str] | None) -> list[A
 
 
 def _refused(place: Place, value: Parameter, rule: Any, values: list[Any]) -> Iterator[Problem]:
-    what = {FILE: "a file of the benchmark's folder or an artifact: ", TARGET: "a name of the file's targets: "}
-    kind = what.get(rule, "one of ") if isinstance(rule, str) else "one of "
+    kinds = {FILE: "a file of the benchmark's folder or an artifact: ", TARGET: "a name of the file's targets: "}
+    kind = kinds.get(rule, "one of ") if isinstance(rule, str) else "one of "
     for one in value if isinstance(value, tuple) else [value]:
         if isinstance(one, Mapping) or not any(type(one) is type(other) and one == other for other in values):
             yield Problem(place, f"is {shown(one)}", f"{kind}{', '.join(map(str, values)) or 'there is none'}")

@@ -24,11 +24,11 @@ from troop.bench.file.models import LONGEST_RUN, MOST_CELLS, BenchmarkIn, PhaseI
 from troop.bench.file.points import MOST_POINTS_OF_RUN
 from troop.bench.file.tiers import fitted
 
-OF_THE_RUN = ("sizes", "scale", "matrix", "repetitions", "parallel")
+RUN_KEYS = ("sizes", "scale", "matrix", "repetitions", "parallel")
 """Keys that a cell does not use."""
 
 FIXED = (
-    *("name", "expires_after", *OF_THE_RUN),
+    *("name", "expires_after", *RUN_KEYS),
     *("attempts", "budget", "billing", "prices", "accept_unknown_prices", "own_data"),
 )
 """Keys that scale steps and the matrix cannot change."""
@@ -102,7 +102,7 @@ def plan(
     combinations = list(_combinations(model))
     room.take(each * len(combinations))
     # expires_after covers all cells together: _expiry checks it against the whole plan.
-    base = {key: value for key, value in document.items() if key not in OF_THE_RUN} | {"expires_after": LONGEST_RUN}
+    base = {key: value for key, value in document.items() if key not in RUN_KEYS} | {"expires_after": LONGEST_RUN}
     benchmarks: list[Benchmark] = []
     points = 0
     for combination in combinations:
@@ -141,9 +141,9 @@ def without_effect(keys: Iterable[str], model: BenchmarkIn, at: Place) -> list[P
             allowed = f"set as scale.STEP.{key}"
             problems.append(Problem((*at, key), "has no effect: all scale steps set it", allowed))
         elif phases := _always_set(key, model):
-            what = "search" if phases[0].search else "points"
-            text = f"has no effect: the {what} of the phase {phases[0].name} set{'s' if phases[0].search else ''} it"
-            problems.append(Problem((*at, key), text, f"set as phases.{phases[0].name}.{what}"))
+            setter = "search" if phases[0].search else "points"
+            text = f"has no effect: the {setter} of the phase {phases[0].name} set{'s' if phases[0].search else ''} it"
+            problems.append(Problem((*at, key), text, f"set as phases.{phases[0].name}.{setter}"))
     return problems
 
 
@@ -176,8 +176,8 @@ def _too_many(each: int, model: BenchmarkIn) -> Iterator[Problem]:
     cells = steps * combined * model.repetitions
     if cells > MOST_CELLS:
         place = "repetitions" if steps * combined <= MOST_CELLS else "matrix" if model.matrix else "scale"
-        of_what = f"{steps} x {combined} x {model.repetitions} cells (scale steps, combinations, repetitions)"
-        yield Problem((place,), f"makes {of_what}, {cells} in all", f"smaller: a run has at most {MOST_CELLS} cells")
+        product = f"{steps} x {combined} x {model.repetitions} cells (scale steps, combinations, repetitions)"
+        yield Problem((place,), f"makes {product}, {cells} in all", f"smaller: a run has at most {MOST_CELLS} cells")
     elif cells > 1 and (size := each * cells) > LARGEST_PLAN:
         allowed = f"at most {LARGEST_PLAN:,} bytes. Put long parameters into a file in the benchmark's folder"
         yield Problem((), f"takes {size:,} bytes for {cells} cells together", allowed)
@@ -218,8 +218,8 @@ def _twice(model: BenchmarkIn) -> Iterator[Problem]:
     keys += [("scale", step, key) for step, changes in model.scale.items() for key in changes]
     for at in keys:
         for phase in _setters(str(at[-1]), model):
-            what = "search" if phase.search else "points"
-            yield Problem(at, f"is also set by the {what} of the phase {phase.name}", "in only one of them")
+            key = "search" if phase.search else "points"
+            yield Problem(at, f"is also set by the {key} of the phase {phase.name}", "in only one of them")
     for step, changes in model.scale.items():
         for key in changes:
             if key in model.matrix:
@@ -228,8 +228,8 @@ def _twice(model: BenchmarkIn) -> Iterator[Problem]:
 
 def _resolved(base: Mapping[str, Any], one: _Combination, files: Collection[str] | None) -> BenchmarkIn:
     """Returns the file with the changes of a cell."""
-    of_step: Place = ("scale", one.step or "")
-    document, stepped, problems = apply(base, one.changes, of_step, FIXED)
+    step_place: Place = ("scale", one.step or "")
+    document, stepped, problems = apply(base, one.changes, step_place, FIXED)
     values = {key: plain_parameter(value) for key, value in one.values.items()}
     document, combined, more = apply(document, values, ("matrix",), FIXED_IN_MATRIX)
     if problems or more:
@@ -241,7 +241,8 @@ def _resolved(base: Mapping[str, Any], one: _Combination, files: Collection[str]
         return checked(document, files)
     except BadBenchmarkError as bad:
         raise BadBenchmarkError(
-            brought(p, combined, ("matrix",)) or brought(p, stepped, of_step) or _together(p, one) for p in bad.problems
+            brought(p, combined, ("matrix",)) or brought(p, stepped, step_place) or _together(p, one)
+            for p in bad.problems
         ) from None
 
 
@@ -269,9 +270,9 @@ def _expiry(whole: Plan, expires_after: int) -> Iterator[Problem]:
     if expires_after >= needed:
         return
     if len(each) == 1:
-        of_what = "its only cell"
+        subject = "its only cell"
     else:
         at_once = f"{parallel} at a time" if parallel > 1 else "one after the other"
-        of_what = f"{len(each)} cells, {at_once}, the longest of which"
-    allowed = f"at least {written(needed)}: {of_what} may take {written(max(each))}"
+        subject = f"{len(each)} cells, {at_once}, the longest of which"
+    allowed = f"at least {written(needed)}: {subject} may take {written(max(each))}"
     yield Problem(("expires_after",), f"is {written(expires_after)}", allowed)

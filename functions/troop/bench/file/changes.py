@@ -15,7 +15,7 @@ _OPEN = ("fleets", "parameters", "targets")
 """Mappings with keys that the author chooses. Setting a key that does not exist is refused as a misspelling, also
 within a parameter that is a mapping.
 """
-_OF_KEYS = {"scale": 2, "matrix": 1}
+_DEPTHS = {"scale": 2, "matrix": 1}
 """Mappings whose keys contain dots like the keys of changes, and the number of steps that lead into them."""
 
 
@@ -72,7 +72,7 @@ def _put(document: dict[str, Any], key: str, value: Any, fixed: Collection[str])
 
 
 def _steps(key: str) -> list[str]:
-    return key.split(".", _OF_KEYS.get(key.partition(".")[0], -1))
+    return key.split(".", _DEPTHS.get(key.partition(".")[0], -1))
 
 
 def _position(inner: Any, step: str) -> str | int:

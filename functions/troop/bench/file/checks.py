@@ -21,7 +21,7 @@ def checked(document: Any, files: Collection[str] | None) -> BenchmarkIn:
     if model is not None:
         problems = relations.problems(model, files)
     else:
-        problems += relations.of_parts(document, files, FleetIn)
+        problems += relations.part_problems(document, files, FleetIn)
     if model is None or problems:
         raise BadBenchmarkError(problems)
     return model

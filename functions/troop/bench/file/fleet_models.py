@@ -41,7 +41,7 @@ def _without_keys_of_benchmarks(schema: dict[str, Any]) -> None:
 class StandingIn(FleetIn):
     """The nodes of one role: instances of one type, in subnets without a route to the internet."""
 
-    # relations.of_fleet_file refuses these keys with a reason, which helps more than "is not known".
+    # relations.fleet_file_problems refuses these keys with a reason, which helps more than "is not known".
     model_config = ConfigDict(json_schema_extra=_without_keys_of_benchmarks)
 
     backup: Annotated[str | None, _BACKUP] = described(

@@ -26,7 +26,7 @@ PRICED = matching(
     f"an EC2 instance type, such as c7g.large, or one of {', '.join(OTHERS)}",
 )
 _IN_FLEETS = tuple(name for name in OTHERS if name != CROSS_ZONE)
-PRICED_IN_FLEETS = Checked(  # accepts CROSS_ZONE, too: of_fleet_file refuses it with the reason
+PRICED_IN_FLEETS = Checked(  # accepts CROSS_ZONE, too: fleet_file_problems refuses it with the reason
     PRICED.parse,
     f"an EC2 instance type, such as c7g.large, or one of {', '.join(_IN_FLEETS)}",
     matching(rf"{INSTANCE_TYPE.schema['pattern'][4:-2]}|{'|'.join(_IN_FLEETS)}", "").schema,
@@ -121,7 +121,7 @@ def problems(prices: Mapping[str, Price]) -> Iterator[Problem]:
             yield Problem(("prices", name), "is a mapping", f"a number: {units[name]}")
 
 
-def of_fleet_file(prices: Mapping[str, Price]) -> Iterator[Problem]:
+def fleet_file_problems(prices: Mapping[str, Price]) -> Iterator[Problem]:
     """Lists the problems of prices in a standing fleet's file, which has no price for traffic between zones."""
     if CROSS_ZONE in prices:
         yield Problem(("prices", CROSS_ZONE), "is set", "left out: Troop does not count the traffic of standing fleets")

@@ -36,7 +36,7 @@ def _parse(raw: Any) -> tuple[Point, ...]:
 def _combined(raw: Mapping[Any, Any]) -> Iterator[Point]:
     if not raw or WARM_UP in raw:
         raise ValueError
-    lists = {KEY.parse(name): _VALUES.parse(of_name) for name, of_name in raw.items()}
+    lists = {KEY.parse(name): _VALUES.parse(values) for name, values in raw.items()}
     if prod(map(len, lists.values())) > MOST_POINTS:
         raise ValueError
     for combination in product(*lists.values()):
@@ -174,9 +174,9 @@ def short_warm_ups(place: Place, phase: Any, parameters: Mapping[str, Any]) -> I
         return
     for n, point in enumerate(phase.points or [Point({})]):
         has = phase.warm_up if point.warm_up is None else point.warm_up
-        of_point = {**parameters, **point.parameters}
+        at_point = {**parameters, **point.parameters}
         for name, by_value in phase.least_warm_up.items():
-            least = by_value.get(written_value := _key(of_point.get(name)), 0)
+            least = by_value.get(written_value := _key(at_point.get(name)), 0)
             if has < least:
                 at = (*place, "points", n) if point.warm_up is not None else (*place, "warm_up")
                 allowed = f"at least {written(least)}: with {name} {written_value} the load begins so late"

@@ -46,9 +46,9 @@ def read_fleet(
 def _checked(document: Any, files: Collection[str] | None) -> FleetFileIn:
     model, problems = parsed(document, FleetFileIn)
     if model is not None:
-        problems = relations.of_fleet_file(model, files)
+        problems = relations.fleet_file_problems(model, files)
     else:
-        problems += relations.of_parts(document, files, StandingIn)
+        problems += relations.part_problems(document, files, StandingIn)
     if model is None or problems:
         raise BadBenchmarkError(problems)
     return model

@@ -64,18 +64,18 @@ def problems(benchmark: BenchmarkIn, files: Collection[str] | None) -> list[Prob
     ]
 
 
-def of_fleet_file(fleet: FleetFileIn, files: Collection[str] | None) -> list[Problem]:
+def fleet_file_problems(fleet: FleetFileIn, files: Collection[str] | None) -> list[Problem]:
     """Lists all contradictions between the values of a standing fleet's file."""
     return [
         *_fleets(fleet),
         *_setup(fleet, files),
         *_lists(fleet),
         *_standing_expiry(fleet),
-        *money.of_fleet_file(fleet.prices),
+        *money.fleet_file_problems(fleet.prices),
     ]
 
 
-def of_parts(document: Any, files: Collection[str] | None, fleet_model: type[FleetIn]) -> Iterator[Problem]:
+def part_problems(document: Any, files: Collection[str] | None, fleet_model: type[FleetIn]) -> Iterator[Problem]:
     """Lists contradictions within the valid fleets and phases of a file that has problems elsewhere, to report all of
     them together. Relations between the parts are checked when all parts are valid. Looks at no more fleets and phases
     than a file may have.
@@ -330,10 +330,10 @@ def _expiry(benchmark: BenchmarkIn) -> Iterator[Problem]:
     if not all(phase.search is None or searches.is_right(phase.search) for phase in benchmark.phases):
         return
     phases = [phase.build() for phase in benchmark.phases]
-    of_points = sum(phase.number_of_points for phase in phases if phase.has_points)
-    if of_points > points.MOST_POINTS:
+    count = sum(phase.number_of_points for phase in phases if phase.has_points)
+    if count > points.MOST_POINTS:
         allowed = f"phases with at most {points.MOST_POINTS} points together, repeats included"
-        yield Problem(("phases",), f"have {of_points} points", allowed)
+        yield Problem(("phases",), f"have {count} points", allowed)
         return
     cell = benchmark.build()
     longest, steps = cell.longest, len(cell.steps)

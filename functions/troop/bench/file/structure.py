@@ -72,8 +72,8 @@ def _inner(place: Place, model: type[BaseModel]) -> type[BaseModel]:
     """Returns the model at a place."""
     inner_model: Any = model
     for part in place:
-        of_model = isinstance(inner_model, type) and issubclass(inner_model, BaseModel)
-        inner_model = _fields(inner_model)[str(part)].annotation if of_model else get_args(inner_model)[-1]
+        is_model = isinstance(inner_model, type) and issubclass(inner_model, BaseModel)
+        inner_model = _fields(inner_model)[str(part)].annotation if is_model else get_args(inner_model)[-1]
         if isinstance(inner_model, UnionType):  # with None
             inner_model = get_args(inner_model)[0]
     inner: type[BaseModel] = inner_model

@@ -43,7 +43,7 @@ class FleetStatus:
     backup_refusals: tuple[str, ...] | None = None
 
 
-def of_boot(
+def boot_verdict(
     benchmark: Benchmark,
     fleets: Sequence[FleetStatus],
     nodes: Mapping[str, Node],
@@ -63,7 +63,7 @@ def of_boot(
         replaced: ids of nodes that are replaced, which count as not registered either; see :mod:`.replacing`.
     """
     nodes = {i: node for i, node in nodes.items() if i not in interrupted}
-    if verdict := _of_broken(benchmark, fleets, nodes, replaced):
+    if verdict := _broken_verdict(benchmark, fleets, nodes, replaced):
         return verdict
     nodes = {i: node for i, node in nodes.items() if i not in replaced}
     by_role = {fleet.role: fleet for fleet in fleets}
@@ -79,8 +79,8 @@ def of_boot(
         refusals = (its.backup_refusals or ()) if fleet.is_spot else its.refusals
         refusal = next((r for r in refusals if is_permanent(r, elapsed)), None)
         if refusal and len(by_role[fleet.role].serving) < fleet.count:
-            what = remedy(refusal)
-            why = f"{cut(refusal).rstrip('.')}. {what}" if what else cut(refusal)
+            advice = remedy(refusal)
+            why = f"{cut(refusal).rstrip('.')}. {advice}" if advice else cut(refusal)
             return failed(f"{_launched(fleet, by_role[fleet.role])}: {why}")
     late = [fleet for fleet in missing if elapsed >= fleet.boot_timeout]
     if late:
@@ -99,21 +99,23 @@ def _is_short(fleet: Fleet, status: FleetStatus, elapsed: float) -> bool:
 
 
 def _is_complete(fleet: Fleet, status: FleetStatus, nodes: Mapping[str, Node]) -> bool:
-    of_role = {i for i, node in nodes.items() if node.role == fleet.role}
-    return len(status.serving) == fleet.count and not status.starting and status.serving <= of_role
+    registered = {i for i, node in nodes.items() if node.role == fleet.role}
+    return len(status.serving) == fleet.count and not status.starting and status.serving <= registered
 
 
-def _of_broken(
+def _broken_verdict(
     benchmark: Benchmark, fleets: Sequence[FleetStatus], nodes: Mapping[str, Node], replaced: frozenset[str]
 ) -> Verdict | None:
     """Returns a verdict if more nodes reported an error than are replaced: FAILED if all nodes of a fleet did."""
     broken = []
     for fleet in fleets:
-        of_fleet = [n for i in sorted(fleet.serving | fleet.starting) if (n := nodes.get(i)) and n.error is not None]
-        if {node.id for node in of_fleet} - replaced - fleet.leaving:
-            if len(of_fleet) >= max(2, benchmark.fleet(fleet.role).count):
-                return failed(_could_not_start(of_fleet))
-            broken += [node for node in of_fleet if node.id not in replaced | fleet.leaving]
+        failed_nodes = [
+            n for i in sorted(fleet.serving | fleet.starting) if (n := nodes.get(i)) and n.error is not None
+        ]
+        if {node.id for node in failed_nodes} - replaced - fleet.leaving:
+            if len(failed_nodes) >= max(2, benchmark.fleet(fleet.role).count):
+                return failed(_could_not_start(failed_nodes))
+            broken += [node for node in failed_nodes if node.id not in replaced | fleet.leaving]
     return invalid(_could_not_start(broken)) if broken else None
 
 

@@ -55,7 +55,7 @@ def assign(ranks: Ranks, desired: Mapping[str, int], nodes: Sequence[Node]) -> R
     seats: list[Seat] = []
     for role, count in sorted(desired.items()):
         own = [seat for seat in ranks.seats if seat.role == role]
-        seats += _of_role(own, count, [node for node in nodes if node.role == role])
+        seats += _role_seats(own, count, [node for node in nodes if node.role == role])
     roles = {seat.role for seat in seats}
     is_complete = all(role in roles for role, count in desired.items() if count)
     return Ranks(tuple(seats), ranks.is_complete or is_complete)
@@ -67,7 +67,7 @@ def is_settled(ranks: Ranks, desired: Mapping[str, int]) -> bool:
     return ranks.is_complete and len(present) == sum(desired.values()) == len(ranks.seats)
 
 
-def _of_role(own: Sequence[Seat], count: int, nodes: Sequence[Node]) -> list[Seat]:
+def _role_seats(own: Sequence[Seat], count: int, nodes: Sequence[Node]) -> list[Seat]:
     located = [node for node in nodes if node.address]
     if not own:
         members = make_roster(located).members[:count] if len(located) >= count else ()

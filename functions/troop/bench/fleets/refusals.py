@@ -68,12 +68,15 @@ FOR_CAPACITY = (
 )
 """Regular expressions for EC2's lower-case messages of lack of capacity in a zone."""
 
-OF_RIGHTS = ("not authorized", "unauthorized", "accessdenied", "invalid iam ?instance ?profile")
+MISSING_RIGHTS = ("not authorized", "unauthorized", "accessdenied", "invalid iam ?instance ?profile")
 """The same for permissions and roles. AWS also returns these for a while after it creates a role, such as Auto
 Scaling's role at the first group of an account.
 """
 
-OF_VCPUS = (r"vcpulimitexceeded(?!.*vcpu limit of 0\b)", r"more vcpu capacity than your current vcpu limit(?! of 0\b)")
+VCPU_LIMIT = (
+    r"vcpulimitexceeded(?!.*vcpu limit of 0\b)",
+    r"more vcpu capacity than your current vcpu limit(?! of 0\b)",
+)
 """The same for a quota of vCPUs that is not 0. EC2 may still count nodes that ended seconds ago, such as those of the
 last cell.
 """
@@ -89,9 +92,9 @@ NO_SPOT = (
 """The same for failures for which waiting for spot cannot help. Lack of capacity is not among them."""
 
 _NO_SPOT_ROLE = ("servicelinkedrole",)
-"""Messages if Spot's service-linked role is missing; treated like :data:`OF_RIGHTS`."""
+"""Messages if Spot's service-linked role is missing; treated like :data:`MISSING_RIGHTS`."""
 
-_SETTLING = (*OF_RIGHTS, *_NO_SPOT_ROLE, *OF_VCPUS)
+_SETTLING = (*MISSING_RIGHTS, *_NO_SPOT_ROLE, *VCPU_LIMIT)
 
 PASSING = ("access denied when attempting to assume role",)
 """Messages of failures that pass, whatever else they contain: Auto Scaling's own new role takes about a minute to
@@ -115,14 +118,14 @@ def is_permanent(refusal: str, elapsed: float = math.inf) -> bool:
     """
     if _matches(refusal, PASSING):
         return False
-    if _matches(refusal, OF_RIGHTS):  # also of a launch template
+    if _matches(refusal, MISSING_RIGHTS):  # also of a launch template
         return elapsed >= SPREAD
-    return _matches(refusal, PERMANENT) or (elapsed >= SPREAD and _matches(refusal, OF_VCPUS))
+    return _matches(refusal, PERMANENT) or (elapsed >= SPREAD and _matches(refusal, VCPU_LIMIT))
 
 
 def remedy(refusal: str) -> str:
     """Returns a sentence that says what to do about a failed launch; empty if AWS's message is enough."""
-    return next((what for pattern, what in REMEDIES.items() if _matches(refusal, [pattern])), "")
+    return next((sentence for pattern, sentence in REMEDIES.items() if _matches(refusal, [pattern])), "")
 
 
 def is_for_capacity(refusal: str) -> bool:
@@ -138,7 +141,7 @@ def is_vain(refusal: str, elapsed: float = math.inf) -> bool:
     return no_spot or is_permanent(refusal, elapsed)
 
 
-def of_launches(
+def launch_refusals(
     activities: Iterable[Mapping[str, Any]], *, since_success: bool = False, settled_since: datetime | None = None
 ) -> Iterator[str]:
     """Yields the reasons of failed launches, in the order of the activities.

@@ -42,7 +42,7 @@ class Nodes:
     ready: int
 
     @classmethod
-    def of(cls, group: GroupStatus, nodes: Mapping[str, Node]) -> Nodes:
+    def from_group(cls, group: GroupStatus, nodes: Mapping[str, Node]) -> Nodes:
         """Counts a group's nodes. Nodes beyond its size are about to go, although Auto Scaling still lists them."""
         staying = [member.id for member in group.members if member.place is not Place.LEAVING]
         serving = [member.id for member in group.members if member.place is Place.SERVING]
@@ -125,7 +125,7 @@ def purchases(standing: Standing, groups: list[GroupStatus], nodes: Mapping[str,
         own, other = by_key.get((role, False)), by_key.get((role, True))
         if own is None or other is None:
             continue
-        its, backup = Nodes.of(own, nodes), Nodes.of(other, nodes)
+        its, backup = Nodes.from_group(own, nodes), Nodes.from_group(other, nodes)
         decided = sizes(standing.desired[role], timeout, its, backup, standing.market.get(role, Market()), now)
         market[role] = decided.market
         is_settled = is_settled and decided.market == Market() and not backup.size and not decided.backup

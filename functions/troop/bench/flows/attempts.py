@@ -37,7 +37,7 @@ class Attempts:
         document = self.store.find_document(key)
         if document is None:  # it was never launched
             return None
-        cells = {one.cell: one for one in self.runs.cells.of(run)}
+        cells = {one.cell: one for one in self.runs.cells.get_all(run)}
         began = cells[names.attempt_of(cell)[0]].phases.get(names.LAUNCH, record.at)
         attempt = following(record, its, from_document(document), self.clock(), began, self._waiting(run, cells))
         if attempt is None:

@@ -92,7 +92,7 @@ class Backup:
             self.groups.resize(name, rest)
         else:
             own = names.tags(self.deployment, launch.run, launch.cell, moments.iso(record.expires_at))
-            tags = names.of_fleet({**self.tags, **own}, fleet.role)
+            tags = names.fleet_tags({**self.tags, **own}, fleet.role)
             subnets = self._subnets(spot, rest)
             on_demand_fleet = replace(fleet, count=rest, purchase=ON_DEMAND, zones=len(subnets))
             self.fleets.group(name, on_demand_fleet, spot.template, subnets, tags)

@@ -150,7 +150,7 @@ class Benchmarks:
         """
         digest = _digest(benchmark, plan, files)
         used = self.keys.used(key)
-        if used is not None and (earlier := self._of_key(key, used, digest)):
+        if used is not None and (earlier := self._started_run(key, used, digest)):
             return Admitted(self._started(earlier), True)
         judged = self._judged(benchmark, plan, staged=True)
         if judged.problems:
@@ -160,7 +160,7 @@ class Benchmarks:
         now = self.clock()
         # The id is reserved before anything else, so that an interrupted request leaves no second run behind.
         used = self.keys.use(key, names.run_id(now, key), digest, now)
-        if earlier := self._of_key(key, used, digest):
+        if earlier := self._started_run(key, used, digest):
             return Admitted(self._started(earlier), True)
         plan = in_start_order(plan, used.run)
         self.files.put(
@@ -206,15 +206,15 @@ class Benchmarks:
             MissingRunError: there is no such run or cell.
         """
         record = self.get(run)
-        of_cells = self.runs.cells.with_figures(run) if cell is None else Read((self.runs.cells.get(run, cell),))
-        cells = list(of_cells.items)
+        stored_cells = self.runs.cells.with_figures(run) if cell is None else Read((self.runs.cells.get(run, cell),))
+        cells = list(stored_cells.items)
         if not resources:
-            return RunView(record, cells, None, malformed=of_cells.malformed)
+            return RunView(record, cells, None, malformed=stored_cells.malformed)
         on_record = self.runs.resources.readable(run)
         created, malformed = [r for r in on_record.items if cell in (None, r.cell)], on_record.malformed
         ordered = sorted(created, key=lambda r: (r.cell, _KINDS.index(r.kind), r.name))
         is_open, now = record.ended_at is None, self.clock()
-        malformed = (*of_cells.malformed, *malformed)
+        malformed = (*stored_cells.malformed, *malformed)
         terms = None
         if cell is None and (is_open or record.standing) and not malformed:
             try:
@@ -246,7 +246,7 @@ class Benchmarks:
             return True, None
         return False, None if size is None else self.files.upload(sha256, size)
 
-    def _of_key(self, key: str, used: Used, digest: str) -> Run | None:
+    def _started_run(self, key: str, used: Used, digest: str) -> Run | None:
         """Returns the run of a key; None if the request ended before it recorded a run."""
         if used.digest != digest:
             raise OtherRunError(key, used.run)
@@ -274,7 +274,7 @@ class Benchmarks:
         buckets = sorted({bucket for cell in cells for bucket in cell.buckets})
         if wrong := admission.not_allowed(buckets, allowed):
             raise BucketError(wrong, allowed)
-        limits = Limits.of(self.settings)
+        limits = Limits.from_settings(self.settings)
         over = admission.over_limits(benchmark, plan, limits)
         problems = [*over, *admission.in_all_cells(benchmark, plan, unmergeable)]
         problems += self._problems_of_buckets(benchmark, plan, buckets)

@@ -39,7 +39,7 @@ def move_on(
     first, attempt = names.attempt_of(cell)
     if not refusals or attempt >= benchmark.attempts:
         return None
-    planned = from_plan_document(store.read(names.plan_key(run))).of(cell)
+    planned = from_plan_document(store.read(names.plan_key(run))).benchmark_of(cell)
     choices = following(planned, choices_at(store, run, cell), refusals)
     if choices is None:
         return None

@@ -26,7 +26,7 @@ from troop.bench.definition.roster import Node, Roster, make_roster, parse_node
 from troop.bench.definition.roster import from_document as roster_from
 from troop.bench.definition.roster import to_document as roster_document
 from troop.bench.fleets import doubts
-from troop.bench.fleets.booting import FleetStatus, of_boot
+from troop.bench.fleets.booting import FleetStatus, boot_verdict
 from troop.bench.flows.capacity import move_on
 from troop.bench.flows.replacing import Replacing
 from troop.bench.measuring import judging, searching, verdicts
@@ -164,7 +164,7 @@ class CellSteps:
         """
         self.runs.set_running(run, execution)
         key = names.cells_key(run)
-        cells = [cell for cell in self.runs.cells.of(run) if cell.attempt == 1]  # children add the others
+        cells = [cell for cell in self.runs.cells.get_all(run) if cell.attempt == 1]  # children add the others
         cells.sort(key=lambda cell: cell.order or 0)  # a run of an earlier version has no order but that of the names
         self.store.write(key, [{"run": run, "cell": cell.cell} for cell in cells])
         return key, int(self.store.read(names.plan_key(run))["parallel"])
@@ -178,13 +178,13 @@ class CellSteps:
         record = self.runs.get(run)
         now = self.clock()
         closed = record.closed_at is not None
-        why = verdicts.of_error(error, cause) if error else "its workflow ended without a result"
-        for cell in self.runs.cells.of(run):
+        why = verdicts.error_text(error, cause) if error else "its workflow ended without a result"
+        for cell in self.runs.cells.get_all(run):
             if cell.status not in FINAL:
                 status = CellStatus.STOPPED if closed else CellStatus.FAILED
                 self.runs.cells.change(run, cell.cell, status=status, reason=(record.reason if closed else None) or why)
             self.runs.cells.change(run, cell.cell, phase=names.OVER, at=now)
-        return verdicts.of_run(record, latest(self.runs.cells.of(run)))
+        return verdicts.run_verdict(record, latest(self.runs.cells.get_all(run)))
 
     # One cell
 
@@ -199,16 +199,16 @@ class CellSteps:
             return Answer(run, cell, State.READY)
         record, its, now = self.runs.get(run), self.runs.cells.get(run, cell), self.clock()
         benchmark = self._benchmark(run, cell)
-        verdict = verdicts.of_closed(record, now)
+        verdict = verdicts.closed_verdict(record, now)
         elapsed = (now - its.phases[names.BOOT]).total_seconds()
         if verdict is None:
             fleets = self.reader.fleets(run, cell, {fleet.role: fleet.count for fleet in benchmark.fleets})
             nodes, registered = self._nodes(run, cell, fleets)
             interrupted = self._interrupted(run, cell, benchmark)
-            replaced = self.replacing.of(run, cell)
+            replaced = self.replacing.replaced(run, cell)
             duds = self.replacing.duds(run, cell, benchmark, fleets, nodes, registered, elapsed, replaced, interrupted)
             gone = replaced.keys() | {dud.id for dud in duds}
-            verdict = of_boot(benchmark, fleets, nodes, elapsed, interrupted, frozenset(gone))
+            verdict = boot_verdict(benchmark, fleets, nodes, elapsed, interrupted, frozenset(gone))
             if verdict.state in (State.WAITING, State.SHORT):
                 verdict = move_on(self.store, run, cell, benchmark, fleets) or verdict
             if verdict.state in (State.WAITING, State.SHORT):
@@ -261,9 +261,9 @@ class CellSteps:
         if not is_released(barrier_document):
             raise CellDamagedError(f"the barrier of {run} {cell} {step.name} is no longer released")
         step, start = chosen(benchmark, step, barrier_document), began(barrier_document)
-        verdict = verdicts.of_closed(record, now) or self._check(run, cell, benchmark, step, roster, now - start)
+        verdict = verdicts.closed_verdict(record, now) or self._check(run, cell, benchmark, step, roster, now - start)
         if verdict.state is State.FAILED:  # perhaps because a teardown has begun to remove the nodes
-            verdict = verdicts.of_closed(self.runs.get(run), now) or verdict
+            verdict = verdicts.closed_verdict(self.runs.get(run), now) or verdict
         if verdict.nodes:
             first = verdict.nodes[0]
             output = self.store.listed(names.output_prefix(run, cell, step.name)).get(first)
@@ -316,11 +316,11 @@ class CellSteps:
         Args:
             error: with which a step failed; "" if a step gave up itself.
         """
-        closed = verdicts.of_closed(self.runs.get(run), self.clock())
+        closed = verdicts.closed_verdict(self.runs.get(run), self.clock())
         if closed is not None and closed.status is CellStatus.STOPPED:
             self.runs.cells.change(run, cell, status=CellStatus.STOPPED, reason=closed.reason)
         else:
-            why = verdicts.of_error(error, cause) if error else "a step gave up without giving a reason"
+            why = verdicts.error_text(error, cause) if error else "a step gave up without giving a reason"
             self.runs.cells.change(run, cell, status=CellStatus.FAILED, reason=why)
         # The rest only helps to find the cause, and must not delay the teardown.
         with suppress(BotoCoreError, ClientError, TroopError):
@@ -380,9 +380,9 @@ class CellSteps:
         serving = [i for fleet in fleets for i in sorted(fleet.serving)]
         described = self.reader.described(run, cell)
         if unlisted := [i for i in serving if i not in described]:
-            return verdicts.of_unlisted(benchmark, unlisted, elapsed)
+            return verdicts.unlisted_verdict(benchmark, unlisted, elapsed)
         nodes = {i: registered[i].located(described[i]) for i in serving}
-        verdict = of_boot(benchmark, fleets, nodes, elapsed)
+        verdict = boot_verdict(benchmark, fleets, nodes, elapsed)
         if verdict.state is State.READY:
             self.reader.freeze(name for fleet in fleets for name in fleet.groups)
             now = self.clock()
@@ -414,7 +414,7 @@ class CellSteps:
         if missing and not lost and not roster.ids() & taken:
             return Verdict(State.WAITING, wait_seconds=doubts.WAIT)
         live = roster.ids() - lost
-        return verdicts.of_step(step, roster, live, frozenset(listed), outcomes, elapsed.total_seconds(), taken)
+        return verdicts.step_verdict(step, roster, live, frozenset(listed), outcomes, elapsed.total_seconds(), taken)
 
     def _missing_twice(self, run: str, cell: str, missing: frozenset[str]) -> frozenset[str]:
         """Stores which nodes are missing, and returns those that an earlier check missed, too."""
@@ -499,7 +499,9 @@ class CellSteps:
         place = _place_of(step)
         if judged:
             taking_part = {name: role["nodes"] for name, role in merged["roles"].items()}
-            judged += judging.judge_rates(merged, targets(benchmark, step.of, place.get("parameters", {}), taking_part))
+            judged += judging.judge_rates(
+                merged, targets(benchmark, step.phase_name, place.get("parameters", {}), taking_part)
+            )
         limits = {"limits": [one.document() for one in judged]} if judged else {}
         return merged | place | limits
 
@@ -611,9 +613,9 @@ def _sum_of(roster: Roster, several: Iterable[Summary]) -> tuple[Merger, dict[st
 def _place_of(step: Step) -> dict[str, Any]:
     """Returns the keys that tell a step's results from those of the phase's other points."""
     if step.point is None:
-        return {"phase": step.of}
+        return {"phase": step.phase_name}
     at = codec.to_document(step.point)
-    return {"phase": step.of, "point": at["number"], "repeat": at["repeat"], "parameters": at["parameters"]}
+    return {"phase": step.phase_name, "point": at["number"], "repeat": at["repeat"], "parameters": at["parameters"]}
 
 
 def _summary(listed: Listed, step: Step, document: Any) -> Summary:

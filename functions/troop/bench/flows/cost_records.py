@@ -41,7 +41,7 @@ def reckon(runs: RunTable, run: str, cell: str | None, resources: Iterable[Resou
         terms = runs.terms(run)
         if terms is None:
             return
-        every, known = runs.cells.of(run), list(resources)
+        every, known = runs.cells.get_all(run), list(resources)
         for one in every:
             if cell in (None, one.cell):
                 cost = spending.actual(terms, [one], known, now)
@@ -49,7 +49,7 @@ def reckon(runs: RunTable, run: str, cell: str | None, resources: Iterable[Resou
                     runs.set_cost(run, one.cell, cost)
         if cell is None:
             whole = spending.actual(terms, every, known, now)
-            runs.set_cost(run, None, whole, spending.of_file(terms, every, known, now))
+            runs.set_cost(run, None, whole, spending.actual_at_file_prices(terms, every, known, now))
 
 
 def count_ended(runs: RunTable, run: Run) -> Increment | None:
@@ -68,9 +68,9 @@ def so_far(runs: RunTable, run: str, seen: Iterable[Seen], now: datetime) -> tup
     terms = runs.terms(run)
     if terms is None:
         return None
-    recorded = {key_of(one): one for one in runs.resources.of(run)}
+    recorded = {key_of(one): one for one in runs.resources.get_all(run)}
     young = {key_of(one): one for one in unrecorded(seen, recorded.values(), now)}
-    return terms, spending.actual(terms, runs.cells.of(run), (recorded | young).values(), now)
+    return terms, spending.actual(terms, runs.cells.get_all(run), (recorded | young).values(), now)
 
 
 def count(runs: RunTable, run: str, seen: Iterable[Seen], now: datetime) -> tuple[Increment | None, str | None]:
@@ -98,4 +98,4 @@ def over_budget(runs: RunTable, run: str, cell: str) -> str | None:
     terms = runs.terms(run)
     if terms is None or terms.limit is None:
         return None
-    return spending.over_budget(terms, cell, runs.cells.of(run))
+    return spending.over_budget(terms, cell, runs.cells.get_all(run))

@@ -102,12 +102,12 @@ class Estimating:
             sorted(types), {name: offers[name].zones for name in sorted(spot)}, sorted(volumes)
         )
         book = listed.completed_by(money)
-        of_file = listed.replaced_by(money) if money.prices or money.other_prices else None
+        file_prices = listed.replaced_by(money) if money.prices or money.other_prices else None
         expected = estimate(dearest(plan, book), money, book)
         values, unread = read_quotas(self.quotas, quotas.quotas_of(plan))
         vcpus = {name: offer.vcpus for name, offer in offers.items()}
         attempts = {planned.cell: planned.benchmark.attempts for planned in plan.cells}
-        authors = estimate(dearest(plan, of_file), money, of_file) if of_file else None
+        authors = estimate(dearest(plan, file_prices), money, file_prices) if file_prices else None
         sentences = [
             *estimates.warnings(expected, ceiling, authors),
             *(why if expected.unknown else ()),
@@ -119,7 +119,7 @@ class Estimating:
         ]
         return Judged(
             estimate=expected,
-            terms=terms_of(expected, book, attempts, ceiling, of_file),
+            terms=terms_of(expected, book, attempts, ceiling, file_prices),
             problems=(
                 *_explained(estimates.problems(expected, money, ceiling), why),
                 *estimates.price_problems(plan, book),

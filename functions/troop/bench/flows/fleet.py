@@ -143,7 +143,7 @@ class FleetSteps:
         if its.status is CellStatus.FAILED:
             return RunStatus.FAILED, its.reason
         if error:
-            return RunStatus.FAILED, verdicts.of_error(error, cause)
+            return RunStatus.FAILED, verdicts.error_text(error, cause)
         if self.clock() >= record.expires_at:
             return RunStatus.STOPPED, EXPIRED
         return RunStatus.FAILED, "its workflow ended without a result"
@@ -164,9 +164,9 @@ class FleetSteps:
         Raises:
             RunClosedError: the fleet was closed in the meantime; nothing is launched for it.
         """
-        inventory, of_run = self.stock.of(run, CELL)
+        inventory, resources = self.stock.of(run, CELL)
         seen = [one for one in inventory.every if one.kind in _COME_AND_GO]
-        recorded = [one for one in of_run if one.kind in _COME_AND_GO]
+        recorded = [one for one in resources if one.kind in _COME_AND_GO]
         ours = [one for one in inventory.ours if one.kind in _COME_AND_GO]
         new: list[Resource] = teardown.unrecorded(ours, recorded, now)
         # The desired sizes are read last: two checks can overlap, and the newer size must win.

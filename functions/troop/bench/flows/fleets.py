@@ -145,7 +145,7 @@ class StandingFleets:
         terms = runs.terms(record.run)
         if terms is None or terms.limit is None:
             return None
-        spent = spending.actual(terms, runs.cells.of(record.run), runs.resources.of(record.run), now).amount
+        spent = spending.actual(terms, runs.cells.get_all(record.run), runs.resources.get_all(record.run), now).amount
         left = (record.expires_at - now).total_seconds()
         return spending.too_many_nodes(terms, desired, role, spent, left)
 

@@ -26,7 +26,7 @@ class Stocktaking:
         """Returns the inventory of a run, or of one of its cells; and the resources of the whole run on record."""
         known = self.run(run)
         seen = self.leftovers.find(run, cell)
-        recorded = self.runs.resources.of(run)
+        recorded = self.runs.resources.get_all(run)
         return take_inventory(seen, {run: _keys(recorded) if known else None}, self.site), recorded
 
     def of_all(self) -> tuple[Inventory, Mapping[str, Run | None], Mapping[str, MalformedItemError]]:
@@ -39,7 +39,7 @@ class Stocktaking:
         for run in sorted({one.run for one in seen}):
             try:
                 known = self.run(run)
-                records |= {run: _keys(self.runs.resources.of(run))} if known else {}
+                records |= {run: _keys(self.runs.resources.get_all(run))} if known else {}
                 runs[run] = known
             except MalformedItemError as error:
                 malformed[run] = error

@@ -101,7 +101,7 @@ class Launching:
 
     def _benchmark(self, run: str, cell: str) -> Benchmark:
         """Returns the cell's benchmark, and stores it under the cell for its nodes and the other steps."""
-        planned = from_plan_document(self.store.read(names.plan_key(run))).of(cell)
+        planned = from_plan_document(self.store.read(names.plan_key(run))).benchmark_of(cell)
         benchmark = chosen(planned, choices_at(self.store, run, cell))
         self.store.write(names.cell_definition_key(run, cell), for_nodes(benchmark))
         return benchmark
@@ -131,7 +131,7 @@ class Launching:
             if fleet.placement is not None:
                 name = names.fleet_name(run, cell, fleet.role)
                 self._check(launch)
-                self.fleets.placement_group(name, fleet.placement, names.of_fleet(tags, fleet.role))
+                self.fleets.placement_group(name, fleet.placement, names.fleet_tags(tags, fleet.role))
                 self._created(launch, Kind.PLACEMENT_GROUP, name)
         templates = {}
         for fleet in benchmark.fleets:
@@ -145,7 +145,7 @@ class Launching:
                 groups[fleet.role],
                 self.profile,
                 data,
-                names.of_fleet(tags, fleet.role),
+                names.fleet_tags(tags, fleet.role),
                 name if fleet.placement is not None else None,
             )
             self._created(launch, Kind.LAUNCH_TEMPLATE, name)
@@ -157,7 +157,7 @@ class Launching:
                 fleet,
                 templates[fleet.role],
                 where[fleet.role],
-                names.of_fleet(tags, fleet.role),
+                names.fleet_tags(tags, fleet.role),
                 is_balanced=not benchmark.standing,  # a standing fleet needs its nodes more than equal zones
             )
             self.fleets.keep(name, record.expires_at, rebalances=benchmark.rebalances)
@@ -183,7 +183,7 @@ class Launching:
         name = names.backup_name(launch.run, launch.cell, fleet.role)
         empty = replace(fleet, count=0, purchase=ON_DEMAND)
         self._check(launch)
-        self.fleets.group(name, empty, template, subnets, names.of_fleet(tags, fleet.role), is_balanced=False)
+        self.fleets.group(name, empty, template, subnets, names.fleet_tags(tags, fleet.role), is_balanced=False)
         self.fleets.keep(name, record.expires_at, rebalances=rebalances)
         self._created(launch, Kind.AUTO_SCALING_GROUP, name)
 
@@ -200,7 +200,7 @@ class Launching:
             self.store.write(names.targets_key(run, cell, role), targets_document(benchmark, role, balancers))
             name = names.fleet_name(run, cell, role)
             self._check(launch)
-            group = self.fleets.security_group(name, self.network.vpc, names.of_fleet(tags, role))
+            group = self.fleets.security_group(name, self.network.vpc, names.fleet_tags(tags, role))
             self._created(launch, Kind.SECURITY_GROUP, name)
             self.fleets.open(group, egress_to_targets(benchmark, role, balancers))
             yield role, group

@@ -48,7 +48,7 @@ class LiveRuns:
         return Watched(record, last, now)
 
     def _merge(self, run: Run, last: LiveView | None, now: datetime) -> LiveView:
-        cells = [self._cell(cell, last, now) for cell in live_view.running(self.runs.cells.of(run.run))]
+        cells = [self._cell(cell, last, now) for cell in live_view.running(self.runs.cells.get_all(run.run))]
         return LiveView(run.run, now, [view for view, _ in cells], sum(unread for _, unread in cells))
 
     def _cell(self, cell: Cell, last: LiveView | None, now: datetime) -> tuple[CellView, int]:

@@ -119,15 +119,15 @@ class Reaper:
         if stray:
             self._attempt(reaped, "the removal of leftovers", lambda: self._remove(stray, inventory, now, reaped))
         for open_run in self.runs.open_runs().items:
-            of_run = [one for one in inventory.ours if one.run == open_run.run]
-            self._attempt(reaped, open_run.run, partial(self._count_cost, open_run.run, of_run, now, reaped))
+            ours = [one for one in inventory.ours if one.run == open_run.run]
+            self._attempt(reaped, open_run.run, partial(self._count_cost, open_run.run, ours, now, reaped))
         left = self._left(inventory, runs, now)
         reaped.left_behind += [f"{one.kind.value} {one.id} of {one.run}: {why}" for one, why in left.items()]
         self._attempt(reaped, "the record of what stays", lambda: self._record_left(left, inventory, now, reaped))
         for run in runs.values():
             if run is not None and run.cells > 1 and run.closed_at is None and now < run.expires_at:
-                of_run = [one for one in inventory.removable if one.run == run.run]
-                self._attempt(reaped, run.run, partial(self._left_cells, run.run, of_run, now, reaped))
+                removable = [one for one in inventory.removable if one.run == run.run]
+                self._attempt(reaped, run.run, partial(self._left_cells, run.run, removable, now, reaped))
 
     def _left(self, inventory: Inventory, runs: Mapping[str, Run | None], now: datetime) -> dict[Seen, str]:
         """Returns what stays, with the reason.
@@ -162,7 +162,7 @@ class Reaper:
         if record is None:
             return
         if record.ended_at is not None:
-            resources = self.runs.resources.of(run)
+            resources = self.runs.resources.get_all(run)
             reckon(self.runs, run, None, resources, now)
             _add(count_ended(self.runs, self.runs.get(run)), reaped)
             if teardown.vanished(resources, inventory.every, []):
@@ -191,7 +191,7 @@ class Reaper:
 
     def _left_cells(self, run: str, seen: list[Seen], now: datetime, reaped: Reaped) -> None:
         """Tears down cells again that are over but have leftovers; the run's other cells continue."""
-        for cell in reaping.left_cells(seen, self.runs.cells.of(run), now):
+        for cell in reaping.left_cells(seen, self.runs.cells.get_all(run), now):
             name = f"{run}-{cell}-"
             if any(one.startswith(name) for one in self.executions.teardowns()):
                 continue
@@ -233,11 +233,11 @@ class Reaper:
         elif self.executions.tear_down(name, work):
             reaped.started.append(name)
 
-    def _attempt(self, reaped: Reaped, what: str, do: Callable[[], None]) -> None:
+    def _attempt(self, reaped: Reaped, part: str, do: Callable[[], None]) -> None:
         try:
             do()
         except Exception as error:  # noqa: BLE001 - all other parts must run
-            reaped.failed.append(f"{what}: {type(error).__name__}: {error}")
+            reaped.failed.append(f"{part}: {type(error).__name__}: {error}")
 
 
 def _add(increment: Increment | None, reaped: Reaped) -> None:

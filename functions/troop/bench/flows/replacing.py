@@ -43,7 +43,7 @@ class Replacing:
     profile: str
     clock: Callable[[], datetime]
 
-    def of(self, run: str, cell: str) -> dict[str, str]:
+    def replaced(self, run: str, cell: str) -> dict[str, str]:
         """Returns the roles of the nodes whose replacement was requested, by id."""
         listed = self.store.listed(names.replaced_prefix(run, cell))
         return {i: str(document["role"]) for i, document in self.store.documents(listed.values())}

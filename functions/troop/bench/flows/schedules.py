@@ -254,10 +254,10 @@ class ScheduledRuns(ScheduledStarts):
 
 
 def _beyond(cost: Expected, budget: Decimal, spent: Decimal, month: str) -> str:
-    of = cost.currency
+    currency = cost.currency
     return (
-        f"a run can cost {shown(cost.most, of)}; scheduled runs have counted {shown(spent, of)} of the "
-        f"{shown(budget, of)} for {month} that the deployment's setting troop:max_scheduled_cost allows"
+        f"a run can cost {shown(cost.most, currency)}; scheduled runs have counted {shown(spent, currency)} of the "
+        f"{shown(budget, currency)} for {month} that the deployment's setting troop:max_scheduled_cost allows"
     )
 
 

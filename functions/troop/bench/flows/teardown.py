@@ -20,7 +20,7 @@ from troop.bench.removal import teardown
 from troop.bench.removal.ownership import left_behind
 from troop.bench.removal.teardown import Seen, TeardownIncompleteError, TeardownProgress, removable
 
-_OF_RUN = {RunStatus.STOPPED: CellStatus.STOPPED}
+_CELL_STATUS = {RunStatus.STOPPED: CellStatus.STOPPED}
 """The status of an unfinished cell by the outcome of its run; otherwise FAILED."""
 
 
@@ -100,7 +100,7 @@ class Teardown:
             self.runs.cells.close(work.run, work.cell, now)
         else:
             self.runs.close(work.run, work.status, work.reason, now)
-        for cell in [work.cell] if work.cell else [cell.cell for cell in self.runs.cells.of(work.run)]:
+        for cell in [work.cell] if work.cell else [cell.cell for cell in self.runs.cells.get_all(work.run)]:
             self.runs.cells.change(work.run, cell, phase=names.TEARDOWN, at=now)
 
     def remove(self, work: Work) -> TeardownProgress:
@@ -113,9 +113,9 @@ class Teardown:
         """
         # Launches are read first: the inventory below then shows what a launch that has ended since has created.
         now = self.clock()
-        launching = teardown.current(self.runs.launches.of(work.run), work.cell, now)
-        inventory, of_run = self.stock.of(work.run, work.cell)
-        recorded = [r for r in of_run if work.cell in (None, r.cell)]
+        launching = teardown.current(self.runs.launches.get_all(work.run), work.cell, now)
+        inventory, resources = self.stock.of(work.run, work.cell)
+        recorded = [r for r in resources if work.cell in (None, r.cell)]
         self.runs.resources.record_seen(teardown.unrecorded(inventory.ours, recorded, now), now)
         self.runs.resources.gone(teardown.vanished(recorded, inventory.every, launching), now)
         refused = remove_all(self.stock.leftovers, inventory.removable)
@@ -137,7 +137,7 @@ class Teardown:
         """
         if self.data is None or self.runs.get(work.run).standing is not None:
             return []
-        cells = [one.cell for one in self.runs.cells.of(work.run) if work.cell in (None, one.cell)]
+        cells = [one.cell for one in self.runs.cells.get_all(work.run) if work.cell in (None, one.cell)]
         deletions = self.data.delete(work.run, cells)
         for one in deletions:
             if one.over:
@@ -164,12 +164,12 @@ class Teardown:
             reckon(self.runs, work.run, work.cell, resources, now)
             return Concluded(left_behind=left_behind(inventory.left))
         run = self.runs.get(work.run)
-        for cell in self.runs.cells.of(work.run):
+        for cell in self.runs.cells.get_all(work.run):
             if cell.status not in FINAL:
-                status = _OF_RUN.get(run.outcome or RunStatus.FAILED, CellStatus.FAILED)
+                status = _CELL_STATUS.get(run.outcome or RunStatus.FAILED, CellStatus.FAILED)
                 self.runs.cells.change(work.run, cell.cell, status=status, reason=run.reason or "the run was torn down")
             self.runs.cells.change(work.run, cell.cell, phase=names.OVER, at=now)
-        for launch in self.runs.launches.of(work.run):
+        for launch in self.runs.launches.get_all(work.run):
             self.runs.launches.end(launch)
         reckon(self.runs, work.run, None, resources, now)
         ended = self.runs.conclude(work.run, now)

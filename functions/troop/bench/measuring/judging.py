@@ -79,7 +79,7 @@ def judge(
         its = {role: operations for role, operations in roles.items() if _concerns(limit, role, operations)}
         chosen = {role: its[role] for role in its if role in generating} if limit.role is None else {}
         for role, operations in (chosen or its).items():
-            judgements.append(_of_role(limit, role, operations, begin, seconds))
+            judgements.append(_judge_role(limit, role, operations, begin, seconds))
         if not its:
             judgements.append(_failed(limit, limit.role or "", _unmeasured(limit, roles)))
     return judgements
@@ -176,7 +176,7 @@ def _unmeasured(limit: PhaseLimit, roles: Mapping[str, Operations]) -> str:
     return f"{limit.operation or 'no operation'} was {'not ' if limit.operation else ''}measured{known}"
 
 
-def _of_role(limit: PhaseLimit, role: str, operations: Operations, begin: float | None, seconds: float) -> Judgement:
+def _judge_role(limit: PhaseLimit, role: str, operations: Operations, begin: float | None, seconds: float) -> Judgement:
     if limit.operation:
         name, parts = limit.operation, [operations[limit.operation]]
     else:
@@ -246,10 +246,12 @@ def _worst(limit: PhaseLimit, role: str, name: str, values: Sequence[tuple[float
     )
     place = f"in the {limit.every} s from {int(at) // 60}:{int(at) % 60:02d}"
     if value is None:
-        what = f"no operation of {name} {'succeeded' if limit.figure in TIMES else 'ended'} {place}"
+        finding = f"no operation of {name} {'succeeded' if limit.figure in TIMES else 'ended'} {place}"
     else:
-        what = f"{limit.figure} of {name} was {shown(limit.figure, value)} {place}"
-    return Judgement(limit, role, name, worst, False, f"{what}; {bound(limit)} ({len(missed)} of {len(values)} missed)")
+        finding = f"{limit.figure} of {name} was {shown(limit.figure, value)} {place}"
+    return Judgement(
+        limit, role, name, worst, False, f"{finding}; {bound(limit)} ({len(missed)} of {len(values)} missed)"
+    )
 
 
 def _over_time(

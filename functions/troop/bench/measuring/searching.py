@@ -19,7 +19,7 @@ def next_step(benchmark: Benchmark, step: Step, entries: Sequence[Mapping[str, A
     """
     if step.search is None:
         return step
-    state = _state(step.of, step.search, entries)
+    state = _state(step.phase_name, step.search, entries)
     return None if state.next is None else benchmark.step_at(step, {step.search.parameter: state.next}, state.repeat)
 
 

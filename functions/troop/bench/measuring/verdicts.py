@@ -75,7 +75,7 @@ class NodeOutcome:
         return self.outcome == "lost"
 
 
-def of_step(
+def step_verdict(
     step: Step,
     roster: Roster,
     live: frozenset[str],
@@ -122,7 +122,7 @@ def of_step(
     return Verdict(State.WAITING)
 
 
-def of_closed(run: Run, now: datetime) -> Verdict | None:
+def closed_verdict(run: Run, now: datetime) -> Verdict | None:
     """Returns a verdict if the run is closed or has expired; None if it continues."""
     if run.closed_at is not None:
         status = CellStatus.FAILED if run.outcome is RunStatus.FAILED else CellStatus.STOPPED
@@ -132,7 +132,7 @@ def of_closed(run: Run, now: datetime) -> Verdict | None:
     return None
 
 
-def of_run(run: Run, cells: Sequence[Cell]) -> tuple[RunStatus, str | None]:
+def run_verdict(run: Run, cells: Sequence[Cell]) -> tuple[RunStatus, str | None]:
     """Returns the final status and reason of a run whose cells are over."""
     if run.closed_at is not None and run.outcome is not None:
         return run.outcome, run.reason
@@ -147,7 +147,7 @@ def of_run(run: Run, cells: Sequence[Cell]) -> tuple[RunStatus, str | None]:
     return RunStatus.PARTIAL if good else RunStatus.FAILED, sentence[: LONGEST_REASON - len(more)] + more
 
 
-def of_error(error: str, cause: str) -> str:
+def error_text(error: str, cause: str) -> str:
     """Formats the error of a failed Step Functions state.
 
     Args:
@@ -181,7 +181,7 @@ def invalid(reason: str) -> Verdict:
     return Verdict(State.FAILED, CellStatus.INVALID, reason[:LONGEST_REASON])
 
 
-def of_unlisted(benchmark: Benchmark, nodes: Sequence[str], elapsed: float) -> Verdict:
+def unlisted_verdict(benchmark: Benchmark, nodes: Sequence[str], elapsed: float) -> Verdict:
     """Returns the verdict on nodes that serve and have registered, but that EC2 does not list as running (yet)."""
     if elapsed < max(fleet.boot_timeout for fleet in benchmark.fleets):
         return Verdict(State.WAITING)

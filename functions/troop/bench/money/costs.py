@@ -62,9 +62,9 @@ def cost_of(items: Iterable[Item], currency: str) -> Cost:
     return Cost(total(known), currency, lines, tuple(unknown))
 
 
-def role_of(what: str) -> str | None:
+def role_of(text: str) -> str | None:
     """Returns the role at the beginning of an item's text: ``drivers`` of ``drivers, storage gp3``."""
-    role, comma, _ = what.partition(", ")
+    role, comma, _ = text.partition(", ")
     return role if comma and " " not in role else None
 
 

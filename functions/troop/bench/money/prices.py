@@ -28,7 +28,7 @@ IOPS_TIERS = (32_000, 64_000)
 """Bounds of io2's three price tiers for IOPS."""
 
 
-_OF_CHINA = "cn-northwest-1"
+_CHINA = "cn-northwest-1"
 _NEAREST = {"ap": "ap-south-1", "eu": "eu-central-1", "af": "eu-central-1", "il": "eu-central-1", "me": "ap-south-1"}
 
 
@@ -39,7 +39,7 @@ def region_of_list(region: str) -> str | None:
     the list of the commercial regions, for which its accounts have no credentials.
     """
     if region.startswith("cn-"):
-        return _OF_CHINA
+        return _CHINA
     first = region.split("-", maxsplit=1)[0]
     if region.startswith(("us-gov-", "us-iso", "eu-iso", "eusc-")):
         return None

@@ -17,7 +17,7 @@ REPORT_PART = "report-part.json"
 INTERRUPTIONS, NODES, REPLACED = "interruptions/", "nodes/", "replaced/"
 """Files of a cell, below its folder."""
 
-_OF_NODES = frozenset({"nodes", "phases", "output", "interruptions"})
+_NODE_FOLDERS = frozenset({"nodes", "phases", "output", "interruptions"})
 """Folders of a cell that nodes write to; their content cannot be trusted."""
 
 MOST_BYTES = 16 * 1024 * 1024
@@ -56,7 +56,7 @@ def refuse_large(name: str, size: int) -> None:
         DamagedError: a node's file has more than :data:`MOST_BYTES`.
     """
     _, _, part = name.partition("/")
-    if size > MOST_BYTES and part.partition("/")[0] in _OF_NODES:
+    if size > MOST_BYTES and part.partition("/")[0] in _NODE_FOLDERS:
         raise DamagedError(f"{name} has {size:,} bytes, more than {MOST_BYTES:,}")
 
 

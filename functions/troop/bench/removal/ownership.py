@@ -149,12 +149,12 @@ def is_named(one: Seen) -> bool:
 
 
 def _names(one: Seen) -> frozenset[str]:
-    of_cell = {names.security_group_name(one.run, one.cell)} if one.kind is Kind.SECURITY_GROUP else set()
+    cell_names = {names.security_group_name(one.run, one.cell)} if one.kind is Kind.SECURITY_GROUP else set()
     if not one.role:
-        return frozenset(of_cell)
+        return frozenset(cell_names)
     own = names.fleet_name(one.run, one.cell, one.role)
     if one.kind in (Kind.LAUNCH_TEMPLATE, Kind.PLACEMENT_GROUP, Kind.SECURITY_GROUP):
-        return frozenset({own, *of_cell})
+        return frozenset({own, *cell_names})
     return frozenset({own, names.backup_name(one.run, one.cell, one.role)})
 
 

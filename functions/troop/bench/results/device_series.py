@@ -34,12 +34,12 @@ def device_series(role: str, document: Mapping[str, Any] | None, zero: int, step
         return
     interval = document["interval_seconds"]
     for label, its in document["labels"].items():
-        yield from _of(role, "", label, its, its["devices"], interval, zero, step)
+        yield from _device(role, "", label, its, its["devices"], interval, zero, step)
     for row in document["nodes"]:
-        yield from _of(role, row["node"], row["label"], row, 1, interval, zero, step)
+        yield from _device(role, row["node"], row["label"], row, 1, interval, zero, step)
 
 
-def _of(
+def _device(
     role: str, node: str, device: str, its: Mapping[str, Any], devices: int, interval: int, zero: int, step: int
 ) -> Iterator[SeriesRow]:
     step = max(step, interval)

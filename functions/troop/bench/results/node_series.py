@@ -34,18 +34,18 @@ def node_series(
         start, step = row["from"] - zero, row["step_seconds"]
 
         def one(
-            of: str | None, name: str, values: Sequence[Value], row: Any = row, at: Any = (start, step)
+            owner: str | None, name: str, values: Sequence[Value], row: Any = row, at: Any = (start, step)
         ) -> SeriesRow:
             short = [None if value is None else float(f"{value:.4g}") for value in values]
-            return SeriesRow(role, name, at[0], at[1], short, node=row["node"], operation=of)
+            return SeriesRow(role, name, at[0], at[1], short, node=row["node"], operation=owner)
 
         for name, amount in (("per_second", "count"), ("errors_per_second", "errors")):
             if totals := row.get(amount):
                 yield one(operation, name, _rates(totals, start, step, begin, until))
-        for of, parts in ((operation, _PARTS), (None, _PARTS_OF_NODES)):
+        for owner, parts in ((operation, _PARTS), (None, _PARTS_OF_NODES)):
             for name, (key, divisor) in parts.items():
                 if values := row.get(key):
-                    yield one(of, name, [None if value is None else value / divisor for value in values])
+                    yield one(owner, name, [None if value is None else value / divisor for value in values])
 
 
 def _rates(totals: Sequence[int], start: int, step: int, begin: float | None, until: float | None) -> list[Value]:

@@ -36,7 +36,7 @@ _LATENCIES: Mapping[str, float] = {"p50_ms": 50, "p90_ms": 90, "p99_ms": 99, "ma
 
 _CPU_PARTS = {"user": "cpu_user", "system": "cpu_system", "iowait": "cpu_iowait", "steal": "cpu_steal"}
 
-_OF_NODES = AMOUNTS
+_NODE_AMOUNTS = AMOUNTS
 
 _DIGITS = 5
 """Significant digits of a value in a series: enough for a chart, in a tenth of the space."""
@@ -180,7 +180,7 @@ def _by_name(samples: Mapping[str, Any]) -> Iterator[tuple[str, list[Value]]]:
     for name, part in _CPU_PARTS.items():
         yield name, [_tenth(value) for value in samples[part]]
     yield "busiest", [_tenth(value) for value in samples.get(BUSIEST) or []]  # unknown to earlier versions
-    for name in _OF_NODES:
+    for name in _NODE_AMOUNTS:
         values = samples.get(name) or []  # counters are left out where no node has them
         yield name, [None if value is None else value / samples["interval_seconds"] for value in values]
 
@@ -227,15 +227,15 @@ def _use(role: str, nodes: int, samples: Mapping[str, Any], times: Times) -> dic
         return round(math.fsum(known) / len(known), 3) if known else None
 
     parts = {name.removeprefix("cpu_"): mean([_tenth(value) for value in samples[name]]) for name in CPU}
-    of_nodes = {
+    amounts = {
         name: mean([None if value is None else value / interval for value in samples[name]])
-        for name in _OF_NODES
+        for name in _NODE_AMOUNTS
         if samples.get(name)
     }
     cpu, memory = mean(_busy(samples)), mean(samples["memory_used"])
     busiest = mean([_tenth(value) for value in samples[BUSIEST]]) if samples.get(BUSIEST) else None
     levels = {"cpu": cpu, "busiest": busiest, "memory_bytes": memory}
-    return {"role": role, "nodes": nodes, **levels, **parts, **of_nodes}
+    return {"role": role, "nodes": nodes, **levels, **parts, **amounts}
 
 
 def _measured(samples: Mapping[str, Any], times: Times) -> list[bool]:

@@ -18,9 +18,9 @@ def runs() -> RunTable:
     return RunTable(client("dynamodb"), variable(Variable.RUNS_TABLE), environment.sleep)
 
 
-def stored_runs(of: Callable[[str], Any] = client) -> StoredRuns:
-    """Creates the reader of stored runs. ``of``: returns a service's client."""
-    return StoredRuns(of("s3"), variable(Variable.RESULTS_BUCKET))
+def stored_runs(client_of: Callable[[str], Any] = client) -> StoredRuns:
+    """Creates the reader of stored runs. ``client_of``: returns a service's client."""
+    return StoredRuns(client_of("s3"), variable(Variable.RESULTS_BUCKET))
 
 
 def cell_store() -> CellStore:

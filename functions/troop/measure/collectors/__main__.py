@@ -61,9 +61,9 @@ def _parser() -> argparse.ArgumentParser:
     tools = parser.add_subparsers(metavar="TOOL", required=True)
     tools.add_parser("hdr", help="HdrHistogram interval logs, such as latte's (--tag, --operation)")
 
-    def tool(name: str, collect: Collect, what: str) -> argparse.ArgumentParser:
-        added = tools.add_parser(name, help=what)
-        added.add_argument("files", nargs="+", type=Path, metavar="FILE", help=what)
+    def tool(name: str, collect: Collect, description: str) -> argparse.ArgumentParser:
+        added = tools.add_parser(name, help=description)
+        added.add_argument("files", nargs="+", type=Path, metavar="FILE", help=description)
         added.set_defaults(collect=collect)
         return added
 
@@ -255,10 +255,10 @@ def _sysstat(options: argparse.Namespace, path: Path, results: Path, problems: P
     sys.stdout.write(f"{length} intervals of {samples.interval_seconds} s{devices}\n")
 
 
-def _counted(tool: str, counted: Counted, what: str, path: Path, results: Path, problems: Problems) -> None:
+def _counted(tool: str, counted: Counted, noun: str, path: Path, results: Path, problems: Problems) -> None:
     _write(tool, counted.operations, results)
-    sys.stdout.write("".join(f"{note}\n" for note in counted.notes(what)))
-    _refuse_nothing(_number(counted.operations), path, problems, counted.nothing(what))
+    sys.stdout.write("".join(f"{note}\n" for note in counted.notes(noun)))
+    _refuse_nothing(_number(counted.operations), path, problems, counted.nothing(noun))
 
 
 def _operations(tool: str, operations: Operations, path: Path, results: Path, problems: Problems) -> None:

@@ -34,7 +34,7 @@ _RUNNING = re.compile(r"Running .*?\bwith ([0-9]+) threads?\b")
 _HEAD = re.compile(r"type,?\s+(total ops\s*,.*)")
 _TYPE = re.compile(r"([A-Za-z][\w.-]*)\s*,\s+[0-9]+\s*,")
 _SUMMARY = re.compile(r"([A-Za-z][\w .]*?(?:\(\w+\))?)\s*:\s*([0-9][0-9,.]*|NaN)(?: [^\s\[]+)?\s*(?:\[(.*)\])?$")
-_OF_TYPE = re.compile(r"([A-Za-z][\w.-]*):\s*([0-9](?:[0-9.]|,(?=[0-9]))*|NaN)")
+_TYPE_VALUE = re.compile(r"([A-Za-z][\w.-]*):\s*([0-9](?:[0-9.]|,(?=[0-9]))*|NaN)")
 _VALUE = re.compile(r"(?:[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.[0-9]+)?")
 """With or without thousands separators."""
 _MOST_DIGITS = 18
@@ -103,7 +103,7 @@ class Run:
     def row(self, kind: str, name: str) -> Separate:
         summary, lines = self.summary.get(kind, {}), self.lines_of(kind)
         if not self.whole or "op rate" not in summary:
-            return _of_lines(lines, name)
+            return _separate(lines, name)
         errors = int(summary.get("total errors", 0))
         total = lines[-1].total if lines else int(summary.get("total partitions", 0))
         seconds = lines[-1].until if lines else 0.0
@@ -120,7 +120,7 @@ class Run:
         )
 
 
-def _of_lines(lines: list[Interval], name: str) -> Separate:
+def _separate(lines: list[Interval], name: str) -> Separate:
     """Computes a row from the lines; without percentiles, because those of intervals cannot be combined."""
     counts = [line.total - before for line, before in zip(lines, [0, *(line.total for line in lines)])]
     errors = sum(line.errors for line in lines)
@@ -187,7 +187,7 @@ def _take(run: Run, line: str) -> None:
     elif match := _SUMMARY.match(line):
         key = match[1].lower()
         if key in _NEEDED or key == "total partitions":
-            for kind, value in [(TOTAL, match[2]), *_OF_TYPE.findall(match[3] or "")]:
+            for kind, value in [(TOTAL, match[2]), *_TYPE_VALUE.findall(match[3] or "")]:
                 if value == "NaN":  # of no operations
                     continue
                 if not _VALUE.fullmatch(value):

@@ -74,7 +74,7 @@ def operations(text: str, name: str, measured: float, problems: Problems) -> Ope
     operations: Operations = {}
     for line, job in jobs:
         label = str(job.get("jobname"))
-        for direction, operation in _of_job(job, f"{name}:{line}: ", label, measured, problems):
+        for direction, operation in _job_operations(job, f"{name}:{line}: ", label, measured, problems):
             add_bounded(operations, {a_name(f"{label}:{direction}" if several else direction): operation})
     return operations
 
@@ -97,7 +97,9 @@ def _line(text: str, position: int) -> int:
     return text.count("\n", 0, position) + 1
 
 
-def _of_job(job: Job, where: str, label: str, measured: float, problems: Problems) -> Iterator[tuple[str, Operation]]:
+def _job_operations(
+    job: Job, where: str, label: str, measured: float, problems: Problems
+) -> Iterator[tuple[str, Operation]]:
     """Yields a job's operations by direction. fio counts errors by job: the first direction gets all of them."""
     unread = f"{where}cannot read job {label}: "
     errors, done, damaged = 0, False, False
@@ -111,7 +113,7 @@ def _of_job(job: Job, where: str, label: str, measured: float, problems: Problem
         return
     for direction in directions:
         try:
-            operation, seconds = _of_direction(job[direction], direction)
+            operation, seconds = _direction_operation(job[direction], direction)
         except _DAMAGES as error:
             problems.add(f"{unread}{error!r}")
             damaged = True
@@ -166,7 +168,7 @@ def _pattern(job: Job) -> str:
     return next((direction for direction in DIRECTIONS if direction in pattern), MIXED)
 
 
-def _of_direction(section: Mapping[str, Any], direction: str) -> tuple[Operation, float]:
+def _direction_operation(section: Mapping[str, Any], direction: str) -> tuple[Operation, float]:
     """Returns the operation of a direction, and how many seconds it ran."""
     # Every engine reports completion latency; "lat_ns" includes the submission, but has bins only on request.
     times = next((section[kind] for kind in ("lat_ns", "clat_ns") if section.get(kind, {}).get("bins")), None)

@@ -158,7 +158,7 @@ def counted(
         if thread is None or message is None:
             take(sample)
         else:
-            for one in once.of(row[thread], sample, transaction=row[message].startswith(TRANSACTION)):
+            for one in once.counting(row[thread], sample, transaction=row[message].startswith(TRANSACTION)):
                 take(one)
     for one in once.rest():
         take(one)

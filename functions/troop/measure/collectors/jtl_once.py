@@ -61,7 +61,7 @@ class Once:
         """The number of threads whose samples overlap."""
         return len(self._overlapping)
 
-    def of(self, thread: str, sample: Sample, *, transaction: bool) -> Iterator[Sample]:
+    def counting(self, thread: str, sample: Sample, *, transaction: bool) -> Iterator[Sample]:
         """Yields the samples that count, now that the next one is known."""
         held = self._held.pop(thread, None)
         if held is not None and not self._followed(held, sample, transaction=transaction):

@@ -119,16 +119,16 @@ def _in_line(taken: Sequence[tuple[int, int, Mapping[Any, float]]], name: str) -
         for at in range(begin - first, end - first):
             for key, rate in rates.items():
                 series.setdefault(key, [None] * length)[at] = round(rate if key in LEVELS else rate * interval)
-    of_nodes = {key: series[key] for key in SERIES}
-    return Samples(first * interval, interval, of_nodes, _devices_in(series, first * interval, interval))
+    node_values = {key: series[key] for key in SERIES}
+    return Samples(first * interval, interval, node_values, _devices_in(series, first * interval, interval))
 
 
 def _devices_in(series: Mapping[Key, list[int | None]], start: int, interval: int) -> DeviceSamples | None:
-    of_devices: dict[str, dict[str, list[int | None]]] = {}
+    device_values: dict[str, dict[str, list[int | None]]] = {}
     for key, values in series.items():
-        if isinstance(key, tuple) and (key[0] in of_devices or len(of_devices) < MOST_DEVICES):
-            of_devices.setdefault(key[0], {})[key[1]] = values
-    return DeviceSamples(start, interval, of_devices) if of_devices else None
+        if isinstance(key, tuple) and (key[0] in device_values or len(device_values) < MOST_DEVICES):
+            device_values.setdefault(key[0], {})[key[1]] = values
+    return DeviceSamples(start, interval, device_values) if device_values else None
 
 
 def _place(ended: int, seconds: int, interval: int) -> tuple[int, int]:

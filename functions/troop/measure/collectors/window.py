@@ -158,13 +158,13 @@ class Counted:
         if metric in self.left_out or len(self.left_out) < MOST_NAMES:
             self.left_out[metric] = self.left_out.get(metric, 0) + 1
 
-    def notes(self, what: str) -> list[str]:
+    def notes(self, noun: str) -> list[str]:
         """Returns a sentence for each kind of samples that do not count, or not under their own name.
 
         Args:
-            what: the operations are, such as ``requests``.
+            noun: the operations are, such as ``requests``.
         """
-        notes = [f"{self.outside} {what} were outside the measured time"] if self.outside else []
+        notes = [f"{self.outside} {noun} were outside the measured time"] if self.outside else []
         if self.elsewhere is not None:
             notes[0] += f", the last at {_moment(self.elsewhere)}"
         if self.left_out:
@@ -178,10 +178,10 @@ class Counted:
             )
         return notes
 
-    def nothing(self, what: str) -> str:
+    def nothing(self, noun: str) -> str:
         """Returns the problem that no operation ended in the measured time; ``what`` as for :meth:`notes`."""
         clock = ": check the unit and the clock of its timestamps" if self.elsewhere is not None else ""
-        return "; ".join([f"no operation ended in the measured time{clock}", *self.notes(what)])
+        return "; ".join([f"no operation ended in the measured time{clock}", *self.notes(noun)])
 
     def operation(self, label: str) -> Operation:
         """Finds or creates the operation of a label. Remembers it, because forming a name takes as long as counting."""

@@ -119,11 +119,11 @@ class _Run:
         self._filling = self.percentiles
         self.lines: dict[str, re.Match[str]] = {}
         self._in_percentiles = False
-        self._of_wrk2 = False
+        self._is_wrk2 = False
         self._has_maximum = True
 
     def take(self, line: str) -> None:
-        self._of_wrk2 |= line.startswith("Thread calibration") or "HdrHistogram" in line
+        self._is_wrk2 |= line.startswith("Thread calibration") or "HdrHistogram" in line
         if line.startswith("Latency Distribution"):
             self._in_percentiles = True
             self._filling = self.service_percentiles if "Uncorrected" in line else self.percentiles
@@ -169,7 +169,7 @@ class _Run:
     def _row(self, operation: str) -> Separate:
         requests, latency, transfer = (self.lines[key] for key in ("requests", "Latency ", "Transfer/sec:"))
         errors = self._errors()
-        late = 0 if self._of_wrk2 else errors.get("timeout", 0)
+        late = 0 if self._is_wrk2 else errors.get("timeout", 0)
         count = max(int(requests[1]) - errors.get("status", 0) - late, 0)
         seconds = self._seconds(int(requests[1]))
         mean, most = _milliseconds(latency[1], latency[2]), self._maximum(latency)
@@ -186,7 +186,7 @@ class _Run:
             mean_ms=mean,
             max_ms=most,
             percentiles=percentiles,
-            timing=RESPONSE if self._of_wrk2 else SERVICE,
+            timing=RESPONSE if self._is_wrk2 else SERVICE,
         )
 
     def _maximum(self, latency: re.Match[str]) -> float | None:

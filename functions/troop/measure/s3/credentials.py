@@ -53,13 +53,13 @@ class Credentials:
         return f"Credentials({self.access_key!r})"
 
 
-def of_environment(variables: Mapping[str, str]) -> Credentials | None:
+def environment_credentials(variables: Mapping[str, str]) -> Credentials | None:
     """Returns the credentials in the variables of the AWS CLI; nodes have none there."""
     access_key, secret = variables.get("AWS_ACCESS_KEY_ID"), variables.get("AWS_SECRET_ACCESS_KEY")
     return Credentials(access_key, secret, variables.get("AWS_SESSION_TOKEN", "")) if access_key and secret else None
 
 
-def of_instance() -> Credentials:
+def instance_credentials() -> Credentials:
     """Returns the credentials of the instance's role.
 
     Raises:
@@ -115,10 +115,10 @@ class CredentialStore:
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._fetch, self._clock = fetch or of_instance, clock
+        self._fetch, self._clock = fetch or instance_credentials, clock
         self._lock = threading.Lock()
         self._is_refused = False
-        self._credentials = (None if fetch else of_environment(os.environ)) or self._first(sleep)
+        self._credentials = (None if fetch else environment_credentials(os.environ)) or self._first(sleep)
         self._requested_at = clock()
         self._renew_at = self._due()
 

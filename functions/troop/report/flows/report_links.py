@@ -28,8 +28,8 @@ class NoReportError(TroopError):
 
     def __init__(self, run: str, soon: bool) -> None:
         self.soon = soon
-        what = "its report is not ready yet: try again" if soon else "it has no report (any more)"
-        super().__init__(f"the run {run} has ended, and {what}; POST /benchmarks/{run}/report makes it")
+        reason = "its report is not ready yet: try again" if soon else "it has no report (any more)"
+        super().__init__(f"the run {run} has ended, and {reason}; POST /benchmarks/{run}/report makes it")
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ class Reports:
         if self.stored.find(run, DEFINITION) is None:
             raise NoStoredResultsError(run)
         self._keep_record(record)
-        report = build(self.stored.of(run), self.clock(), self.version, run)
+        report = build(self.stored.stored_run(run), self.clock(), self.version, run)
         as_json = report.model_dump_json().encode()
         as_html = report_page(report, self.script()).encode()
         self.stored.write(run, names.REPORT_JSON, as_json)
@@ -73,6 +73,6 @@ class Reports:
         run = record.run
         cells = self.runs.cells.with_figures(run).whole()
         document = stored_record.document(
-            record, cells, self.runs.resources.of(run), self.runs.terms(run), self.version
+            record, cells, self.runs.resources.get_all(run), self.runs.terms(run), self.version
         )
         self.stored.write(run, names.RECORD, json.dumps(document, indent=2).encode())

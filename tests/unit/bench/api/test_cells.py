@@ -111,7 +111,7 @@ def test_no_cell_reads_a_bucket_that_is_not_allowed(half: Half) -> None:
 def test_the_most_cells_are_all_on_record(half: Half) -> None:
     _, response = post(definition=scaled(2, repetitions=100, scale={"a": {}, "b": {"fleets.drivers.count": 1}}))
     assert response["cells"] == 200
-    assert [cell.cell for cell in half.runs.cells.of(response["run"])] == [f"c{n:03d}" for n in range(1, 201)]
+    assert [cell.cell for cell in half.runs.cells.get_all(response["run"])] == [f"c{n:03d}" for n in range(1, 201)]
 
 
 def test_large_answer_omits_results_and_a_query_by_cell_has_them(half: Half, monkeypatch: pytest.MonkeyPatch) -> None:

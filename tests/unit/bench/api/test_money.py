@@ -422,7 +422,7 @@ def begin(bench: Bench, account: Account, budget: Decimal) -> None:
 
 def test_nodes_and_volumes_are_on_record_with_what_their_price_depends_on(bench: Bench, account: Account) -> None:
     bench.gathered()
-    resources = bench.runs.resources.of(bench.run)
+    resources = bench.runs.resources.get_all(bench.run)
     (server, *_) = [r for r in resources if r.kind is Kind.INSTANCE and r.role == "servers"]
     assert (server.instance_type, server.purchase) == ("c7g.large", "on-demand")
     assert (server.zone or "").startswith("eu-central-1")

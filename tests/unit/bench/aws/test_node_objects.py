@@ -64,7 +64,7 @@ def documents(bucket: Bucket) -> Any:
 
 def archived(bucket: Bucket) -> Any:
     with pytest.raises(DamagedError):
-        StoredRuns(bucket, "results").of(RUN).read(f"c001/output/measure/AROA:{NODE}.log.gz")
+        StoredRuns(bucket, "results").stored_run(RUN).read(f"c001/output/measure/AROA:{NODE}.log.gz")
 
 
 READS: list[tuple[Callable[[Bucket], Any], Any, int]] = [

@@ -35,18 +35,18 @@ def test_document_that_is_no_plan_is_refused(document: dict[str, object]) -> Non
 
 @pytest.mark.parametrize(("cell", "purchase"), [("c001", SPOT), ("c001-2", SPOT), ("c001-3", ON_DEMAND)])
 def test_only_the_last_of_several_attempts_is_on_demand(cell: str, purchase: str) -> None:
-    assert {fleet.purchase for fleet in PLAN.of(cell).fleets} == {purchase}
+    assert {fleet.purchase for fleet in PLAN.benchmark_of(cell).fleets} == {purchase}
     assert names.CELL.fullmatch(cell)
 
 
 def test_a_sole_attempt_is_as_the_file_says() -> None:
     once = Plan((PlannedCell("c001", Variant(), replace(_ON_SPOT, attempts=1)),))
-    assert once.of("c001").fleets[0].is_spot
+    assert once.benchmark_of("c001").fleets[0].is_spot
 
 
 def test_there_is_no_other_cell() -> None:
     with pytest.raises(DefinitionError, match="no cell c003"):
-        PLAN.of("c003")
+        PLAN.benchmark_of("c003")
 
 
 @pytest.mark.parametrize(("parallel", "nodes"), [(1, 5), (2, 7), (9, 7)])

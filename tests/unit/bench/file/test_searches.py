@@ -28,7 +28,7 @@ def searched(search: Any, **phase: Any) -> dict[str, Any]:
 
 
 def points(benchmark: Benchmark) -> list[str]:
-    return [step.name for step in benchmark.steps if step.of == "measure"]
+    return [step.name for step in benchmark.steps if step.phase_name == "measure"]
 
 
 def test_a_search_is_stored_as_the_file_has_it_and_becomes_its_worst_case() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.unit.bench.build import ALL, BENCHMARK, DRIVER_IDS, NODES, SEEN
 from troop.bench.definition.roster import Node
-from troop.bench.fleets.booting import FleetStatus, of_boot
+from troop.bench.fleets.booting import FleetStatus, boot_verdict
 from troop.bench.fleets.refusals import SPREAD, is_permanent, remedy
 from troop.bench.measuring.verdicts import LONGEST_REASON, State, Verdict, name_some
 from troop.bench.records.record import CellStatus
@@ -20,7 +20,7 @@ subsets = st.sets(st.sampled_from(sorted(ALL))).map(frozenset)
 
 
 def boot(seen: Any = SEEN, nodes: Any = None, elapsed: float = 0) -> Verdict:
-    return of_boot(BENCHMARK, seen, NODES if nodes is None else nodes, elapsed)
+    return boot_verdict(BENCHMARK, seen, NODES if nodes is None else nodes, elapsed)
 
 
 def without(*ids: str) -> dict[str, Node]:
@@ -43,11 +43,11 @@ def test_all_are_there_exactly_when_every_serving_id_has_registered(
 def test_a_fleet_in_fewer_zones_than_it_is_to_be_makes_its_cell_invalid() -> None:
     one_zone = {i: replace(node, zone="za") for i, node in NODES.items()}
     wide = replace(BENCHMARK, fleets=tuple(replace(fleet, zones=2) for fleet in BENCHMARK.fleets))
-    verdict = of_boot(wide, SEEN, one_zone, 0)
+    verdict = boot_verdict(wide, SEEN, one_zone, 0)
     assert (verdict.state, verdict.status) == (State.FAILED, CellStatus.INVALID)
     assert "is only in za, not in 2 zones" in str(verdict.reason)
     spread = {i: replace(node, zone="za" if n % 2 else "zb") for n, (i, node) in enumerate(sorted(NODES.items()))}
-    assert of_boot(wide, SEEN, spread, 0).state is State.READY
+    assert boot_verdict(wide, SEEN, spread, 0).state is State.READY
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_no_zone_has_two_nodes_more_than_another(zones: str, is_even: bool) -> N
     """Ten, one and one are three zones, too; but a zone can be a rack, and then one node has a copy of everything."""
     fleet = replace(BENCHMARK.fleets[1], count=len(zones), zones=3)
     nodes = {f"i-{n}": Node(f"i-{n}", "drivers", zone, f"10.0.0.{n}") for n, zone in enumerate(zones)}
-    verdict = of_boot(replace(BENCHMARK, fleets=(fleet,)), [FleetStatus("drivers", frozenset(nodes))], nodes, 0)
+    verdict = boot_verdict(replace(BENCHMARK, fleets=(fleet,)), [FleetStatus("drivers", frozenset(nodes))], nodes, 0)
     assert verdict.state is (State.READY if is_even else State.FAILED)
     if not is_even:
         assert verdict.status is CellStatus.INVALID

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.unit.bench.build import DRIVERS, SERVERS
 from troop.bench.definition.definition import ON_DEMAND, SPOT
-from troop.bench.definition.names import of_fleet, tags
+from troop.bench.definition.names import fleet_tags, tags
 from troop.bench.fleets.fleet_requests import (
     Image,
     LaunchImpossibleError,
@@ -27,7 +27,7 @@ from troop.bench.fleets.fleet_requests import (
 )
 
 SUBNETS = [Subnet("s-c", "zc"), Subnet("s-a1", "za"), Subnet("s-b", "zb"), Subnet("s-a2", "za")]
-TAGS = of_fleet(tags("Troop", "r", "c001", "2026"), "drivers")
+TAGS = fleet_tags(tags("Troop", "r", "c001", "2026"), "drivers")
 
 
 @pytest.mark.parametrize(

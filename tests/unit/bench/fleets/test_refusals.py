@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from troop.bench.fleets.refusals import SPREAD, is_for_capacity, is_permanent, is_vain, of_launches, remedy
+from troop.bench.fleets.refusals import SPREAD, is_for_capacity, is_permanent, is_vain, launch_refusals, remedy
 
 DIED = "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "
 FAILED = " Launching EC2 instance failed."
@@ -139,11 +139,11 @@ def test_a_refusal_of_rights_from_before_a_role_was_known_everywhere_is_not_beli
         for limit in (32, 0)
     )
     early, late = ({"StartTime": created + timedelta(seconds=after)} for after in (5, SPREAD))
-    assert list(of_launches([denied | late], settled_since=since)) == [denied["StatusMessage"]]
-    assert list(of_launches([denied | early, few_vcpus | early, no_quota | early], settled_since=since)) == [
+    assert list(launch_refusals([denied | late], settled_since=since)) == [denied["StatusMessage"]]
+    assert list(launch_refusals([denied | early, few_vcpus | early, no_quota | early], settled_since=since)) == [
         no_quota["StatusMessage"]
     ]
-    assert list(of_launches([no_vcpus | early], settled_since=since)) == [no_vcpus["StatusMessage"]]
+    assert list(launch_refusals([no_vcpus | early], settled_since=since)) == [no_vcpus["StatusMessage"]]
 
 
 KEY = DIED + "Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state"
@@ -170,7 +170,7 @@ KEY = DIED + "Client.InvalidKMSKey.InvalidState: The KMS key provided is in an i
     ],
 )
 def test_failed_launches_and_instances_that_died_while_pending_tell_why(one: Any, expected: list[str]) -> None:
-    assert list(of_launches([one])) == expected
+    assert list(launch_refusals([one])) == expected
 
 
 def test_failures_before_the_last_success_are_ignored() -> None:
@@ -181,5 +181,5 @@ def test_failures_before_the_last_success_are_ignored() -> None:
         activity("Successful"),
         activity("Failed", "long ago"),
     ]
-    assert list(of_launches(seen, since_success=True)) == [KEY, "no"]
-    assert list(of_launches(seen)) == [KEY, "no", "long ago"]
+    assert list(launch_refusals(seen, since_success=True)) == [KEY, "no"]
+    assert list(launch_refusals(seen)) == [KEY, "no", "long ago"]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.unit.bench.build import BENCHMARK, DRIVERS
 from troop.bench.definition.roster import Node
-from troop.bench.fleets.booting import FleetStatus, of_boot
+from troop.bench.fleets.booting import FleetStatus, boot_verdict
 from troop.bench.fleets.replacing import Moments, duds, most
 from troop.bench.measuring.verdicts import State
 
@@ -98,7 +98,7 @@ def test_no_fleet_gets_more_new_nodes_than_it_may(count: int, broken: int, silen
     # What is left of the errors ends the attempt.
     whole = replace(BENCHMARK, fleets=(replace(DRIVERS, count=count),))
     nodes = {i: Node(i, "drivers", "a", error="no disk" if i in errors else None) for i in (*errors, *good)}
-    verdict = of_boot(whole, [FleetStatus("drivers", frozenset(ids))], nodes, 0, replaced=frozenset(chosen))
+    verdict = boot_verdict(whole, [FleetStatus("drivers", frozenset(ids))], nodes, 0, replaced=frozenset(chosen))
     if set(errors) - set(chosen):
         assert verdict.state is State.FAILED
     else:

@@ -165,5 +165,5 @@ def test_a_node_that_leaves_or_failed_its_setup_does_not_serve() -> None:
     places = {"i-1": Place.SERVING, "i-2": Place.SERVING, "i-3": Place.STARTING, "i-4": Place.LEAVING}
     group = GroupStatus("w", 4, 4, tuple(Member(i, "a", "t", place) for i, place in places.items()))
     nodes = {"i-1": Node("i-1", "w"), "i-2": Node("i-2", "w", error="no bucket"), "i-4": Node("i-4", "w")}
-    assert Nodes.of(group, nodes) == Nodes(4, 3, 1)
-    assert Nodes.of(replace(group, desired=1), nodes) == Nodes(1, 1, 1)
+    assert Nodes.from_group(group, nodes) == Nodes(4, 3, 1)
+    assert Nodes.from_group(replace(group, desired=1), nodes) == Nodes(1, 1, 1)

@@ -33,7 +33,7 @@ def test_an_invalid_cell_is_run_again_and_only_the_last_attempt_counts(bench: Be
     for _ in range(2):  # its answer may have been lost
         answer = bench.step("again")
         assert (answer["state"], answer["cell"], answer["run"]) == ("again", "c001-2", bench.run)
-    assert [c.cell for c in bench.runs.cells.of(bench.run)] == [CELL, "c001-2"]
+    assert [c.cell for c in bench.runs.cells.get_all(bench.run)] == [CELL, "c001-2"]
     assert bench.open() == [{"run": bench.run, "cell": CELL}], "its child goes on with it"
     bench.runs.cells.change(bench.run, "c001-2", status=CellStatus.SUCCEEDED)
     assert bench.step("again", cell="c001-2")["state"] == "done"
@@ -54,7 +54,7 @@ def test_there_is_no_attempt_too_many_nor_one_for_a_closed_run(bench: Bench) -> 
     _invalid(other)
     other.runs.close(other.run, RunStatus.STOPPED, "enough", bench.account.clock())
     assert other.step("again")["state"] == "done"
-    assert [c.cell for c in other.runs.cells.of(other.run)] == [CELL]
+    assert [c.cell for c in other.runs.cells.get_all(other.run)] == [CELL]
 
 
 REFUSED = "InsufficientInstanceCapacity - We currently do not have sufficient c7g.large capacity in the zone"

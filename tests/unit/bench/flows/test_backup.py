@@ -146,9 +146,9 @@ def test_nodes_that_spot_lacks_are_launched_on_demand(spot: Spot) -> None:
     assert {node["purchase"] for node in roster if node["role"] == "servers"} == {"on-demand"}
     for group in bench.groups().values():
         assert {p["ProcessName"] for p in group["SuspendedProcesses"]} >= {"Launch", "ReplaceUnhealthy"}
-    groups = {r.name: r for r in bench.runs.resources.of(bench.run) if r.kind is Kind.AUTO_SCALING_GROUP}
+    groups = {r.name: r for r in bench.runs.resources.get_all(bench.run) if r.kind is Kind.AUTO_SCALING_GROUP}
     assert groups[spot.backup].created_at
-    assert bench.runs.launches.of(bench.run) == []
+    assert bench.runs.launches.get_all(bench.run) == []
 
 
 @pytest.mark.parametrize("gives", [0, 3])

@@ -72,7 +72,7 @@ def test_the_roster_tells_every_node_and_the_groups_stay_as_they_are(bench: Benc
 
 def test_instances_and_volumes_are_on_record_once_they_are_known(bench: Bench) -> None:
     bench.gathered()
-    names_by_kind = {kind: {r.name for r in bench.runs.resources.of(bench.run) if r.kind is kind} for kind in Kind}
+    names_by_kind = {kind: {r.name for r in bench.runs.resources.get_all(bench.run) if r.kind is kind} for kind in Kind}
     assert names_by_kind[Kind.INSTANCE] == set(bench.nodes())
     volumes = {
         d["Ebs"]["VolumeId"]
@@ -81,7 +81,7 @@ def test_instances_and_volumes_are_on_record_once_they_are_known(bench: Bench) -
         for d in i["BlockDeviceMappings"]
     }
     assert names_by_kind[Kind.VOLUME] == volumes
-    assert all(r.created_at for r in bench.runs.resources.of(bench.run))
+    assert all(r.created_at for r in bench.runs.resources.get_all(bench.run))
 
 
 def test_a_phase_that_starts_together_has_one_start_that_no_repeat_moves(bench: Bench) -> None:

@@ -106,7 +106,7 @@ def test_a_node_that_reports_an_error_is_replaced_once(bench: Bench) -> None:
     (recorded,) = bench.cell().replaced_nodes or [{}]
     assert recorded == {"id": first, "role": dud["role"], "reason": dud["reason"], "at": dud["at"]}
     (new,) = set(bench.nodes()) - {first, *others}
-    records = [one for one in bench.runs.resources.of(bench.run) if one.name == first]
+    records = [one for one in bench.runs.resources.get_all(bench.run) if one.name == first]
     assert [(one.created_at is not None, one.gone_at is not None) for one in records] == [(True, True)]
     bench.register([new])
     assert bench.gather() == "ready"

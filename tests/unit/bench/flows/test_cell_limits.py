@@ -49,7 +49,7 @@ def test_a_cell_that_measured_succeeds_and_its_verdict_is_on_record(
     assert ended.step("collect")["state"] == "done"
     cell = ended.cell()
     assert (cell.status, cell.reason) == (CellStatus.SUCCEEDED, None)
-    shown = CellOut.of(cell)
+    shown = CellOut.from_cell(cell)
     assert (shown.verdict, [one.reason for one in shown.limits]) == (verdict, [reason] if limits else [])
     (stored,) = ended.get(names.results_key(ended.run, CELL))["phases"]
     assert [one["held"] for one in stored.get("limits", [])] == [one == HELD for one in limits]

@@ -92,7 +92,7 @@ def test_a_search_finds_the_last_value_that_holds_and_measures_both_ends_again(b
     assert len(released) - 2 == SEARCHED.search.most
     cell = ran.cell()
     assert cell.status is CellStatus.SUCCEEDED
-    shown = CellOut.of(cell)
+    shown = CellOut.from_cell(cell)
     assert (shown.verdict, [one.largest for one in shown.searches]) == ("PASSED", [20])
     assert shown.searches[0].text == (
         "the largest threads that holds the limits is 20; 21 does not hold them (both measured twice)"
@@ -115,7 +115,7 @@ def test_points_that_a_search_does_not_need_are_skipped(
     barriers = [ran.barrier(step.name) for step in ran.benchmark.steps if step.search]
     assert {one["state"] for one in barriers} == {"release"}
     assert [one["nodes"] for one in barriers if one["skipped"]] == [{"drivers": 0}] * 8
-    shown = CellOut.of(ran.cell())
+    shown = CellOut.from_cell(ran.cell())
     assert (shown.status, shown.verdict, shown.searches[0].outcome) == (CellStatus.SUCCEEDED, "FAILED", "NONE_HELD")
 
 
@@ -135,14 +135,14 @@ def test_scripts_between_points_get_the_next_value_and_are_skipped_with_it(bench
     assert values(ran) == [(1, 1, True), (64, 1, True), (64, 2, True)]
     assert ran.barrier("measure.2.between")["parameters"] == {"threads": 64}
     assert ran.barrier("measure.4.between")["nodes"] == {"servers": 0}
-    assert CellOut.of(ran.cell()).searches[0].outcome == "ALL_HELD"
+    assert CellOut.from_cell(ran.cell()).searches[0].outcome == "ALL_HELD"
 
 
 def test_without_a_value_that_held_each_time_there_is_no_answer(bench: Bench) -> None:
     ran = bench.again("unstable", benchmark(SEARCHED)).gathered()
     drive(ran, lambda value, point: point == 1)
     assert values(ran)[-2:] == [(2, 1, False), (1, 2, False)]
-    shown = CellOut.of(ran.cell())
+    shown = CellOut.from_cell(ran.cell())
     assert (shown.verdict, shown.searches[0].outcome) == ("FAILED", "UNSTABLE")
     assert "1 did both; use a larger step, such as 2" in shown.searches[0].text
 
@@ -151,7 +151,7 @@ def test_after_a_contradiction_the_answer_is_an_interval(bench: Bench) -> None:
     ran = bench.again("widened", benchmark(SEARCHED)).gathered()
     drive(ran, lambda value, point: value <= 20 and point != 9, retry=True)
     assert values(ran)[-2:] == [(20, 2, False), (18, 1, True)]
-    shown = CellOut.of(ran.cell())
+    shown = CellOut.from_cell(ran.cell())
     assert (shown.verdict, shown.searches[0].outcome) == ("PASSED", "WIDENED")
     assert (shown.searches[0].largest, shown.searches[0].smallest) == (18, 21)
     assert ran.get(names.results_key(ran.run, CELL))["searches"] == ran.cell().searches

@@ -184,7 +184,7 @@ def test_only_the_nodes_of_a_role_reach_its_targets(bench: Bench, monkeypatch: p
     (servers,) = bench.template_data(names.fleet_name(bench.run, CELL, "servers"))["NetworkInterfaces"]
     assert servers["Groups"] == [cell["GroupId"]]
     assert not {"10.20.0.0/16", shop} & {to for _, _, to in _rules(cell["IpPermissionsEgress"])}
-    recorded = {(one.kind, one.name) for one in bench.runs.resources.of(bench.run) if one.created_at}
+    recorded = {(one.kind, one.name) for one in bench.runs.resources.get_all(bench.run) if one.created_at}
     assert (Kind.SECURITY_GROUP, fleet) in recorded
     assert bench.get(names.targets_key(bench.run, CELL, "drivers"))["targets"]["shop"]["host"] == "internal-shop"
 
@@ -225,7 +225,7 @@ def test_resource_is_on_record_before_it_is_created(bench: Bench, monkeypatch: p
 
     def intercept(number: int, operation: str, call: Call) -> Any:
         if operation in CREATES and operation not in planned:
-            planned[operation] = {(r.kind, r.name) for r in bench.runs.resources.of(bench.run)}
+            planned[operation] = {(r.kind, r.name) for r in bench.runs.resources.get_all(bench.run)}
         return call()
 
     with calls(monkeypatch, intercept):
@@ -234,8 +234,8 @@ def test_resource_is_on_record_before_it_is_created(bench: Bench, monkeypatch: p
     expected = {(Kind.SECURITY_GROUP, names.security_group_name(bench.run, CELL))}
     expected |= {(kind, name) for kind in (Kind.LAUNCH_TEMPLATE, Kind.AUTO_SCALING_GROUP) for name in fleets}
     assert [planned[operation] for operation in CREATES] == [expected] * 3
-    assert all(r.created_at for r in bench.runs.resources.of(bench.run))
-    assert bench.runs.launches.of(bench.run) == []
+    assert all(r.created_at for r in bench.runs.resources.get_all(bench.run))
+    assert bench.runs.launches.get_all(bench.run) == []
     cell = bench.cell()
     assert (cell.status, cell.phase) == (CellStatus.RUNNING, "boot")
 
@@ -299,7 +299,7 @@ def test_a_run_that_is_closed_while_it_launches_creates_no_more(bench: Bench, mo
         with calls(monkeypatch, closing) as cut, pytest.raises(RunClosedError):
             one.launch()
         assert not set(cut[at + 1 :]) & set(CREATES), operations[at]
-        assert one.runs.launches.of(one.run) == [], "teardown need not wait for its time to end"
+        assert one.runs.launches.get_all(one.run) == [], "teardown need not wait for its time to end"
         one.drop()
 
 
@@ -447,7 +447,7 @@ def test_a_fleet_gets_its_placement_group_before_its_nodes(bench: Bench) -> None
         assert bench.template_data(name)["Placement"] == {"GroupName": name}
         tags = {tag["Key"]: tag["Value"] for tag in groups[name]["Tags"]}
         assert (tags["troop:run"], tags["troop:cell"], tags["troop:fleet"]) == (bench.run, CELL, role)
-    recorded = {r.name: r for r in bench.runs.resources.of(bench.run) if r.kind is Kind.PLACEMENT_GROUP}
+    recorded = {r.name: r for r in bench.runs.resources.get_all(bench.run) if r.kind is Kind.PLACEMENT_GROUP}
     assert set(recorded) == set(own.values())
     assert all(one.created_at for one in recorded.values())
 

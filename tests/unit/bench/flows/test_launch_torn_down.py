@@ -46,6 +46,6 @@ def test_a_launch_that_dies_at_a_creation_leaves_nothing(bench: Bench, monkeypat
         _tear_down(bench.account, cut.run)
         words = f"cut at call {number}, {operations[number]}, {'after' if acted else 'before'} it acted"
         assert leftovers().find(cut.run) == [], words
-        assert [r for r in bench.runs.resources.of(cut.run) if not r.gone_at] == [], words
+        assert [r for r in bench.runs.resources.get_all(cut.run) if not r.gone_at] == [], words
         assert bench.runs.get(cut.run).status is RunStatus.STOPPED, words
     assert {one.id for one in leftovers().find()} == {one.id for one in others}

@@ -9,7 +9,7 @@ import pytest
 from cli.shared import yaml_files
 from tests.unit.benchmarks.scripts import folder, scripts
 from troop.bench.file.read import read_all
-from troop.disks.layout import of_parameters
+from troop.disks.layout import layout_of
 
 FOLDER = folder("disk-io")
 load = scripts("disk-io")["load"]
@@ -27,7 +27,7 @@ def cells(size: str | None) -> Any:
 @pytest.mark.parametrize("size", SIZES)
 def test_each_cell_has_the_volumes_of_its_layout(size: str | None) -> None:
     for cell in cells(size):
-        layout = of_parameters(cell.benchmark.parameters)
+        layout = layout_of(cell.benchmark.parameters)
         (fleet,) = cell.benchmark.fleets
         assert len(fleet.volumes) == VOLUMES.get(layout.kind, layout.volumes), cell.variant
 
@@ -37,7 +37,7 @@ def test_each_point_is_a_load_that_fits_on_the_volumes(size: str | None) -> None
     for cell in cells(size):
         parameters = cell.benchmark.parameters
         (fleet,) = cell.benchmark.fleets
-        layout = of_parameters(parameters)
+        layout = layout_of(parameters)
         for point in cell.benchmark.phase("measure").points:
             one = load.of_parameters({**parameters, **point.parameters}, MEMORY)
         gib = sum(volume.size_gib for volume in fleet.volumes) or 300  # an instance-store disk

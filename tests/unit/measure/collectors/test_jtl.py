@@ -341,7 +341,10 @@ def test_memory_for_threads_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     for thread, label, transaction, counts in rows:
         began = {"b": 2000, "b-0": 2000}.get(label, 1000)
         sample = Sample(label, began, began + 10, 10, None, 0)
-        assert [one.label for one in once.of(str(thread), sample, transaction=transaction)] == counts, (thread, label)
+        assert [one.label for one in once.counting(str(thread), sample, transaction=transaction)] == counts, (
+            thread,
+            label,
+        )
     assert [one.label for one in once.rest()] == ["t", "t"]
 
 

@@ -171,7 +171,7 @@ def test_run_with_an_unreadable_definition_has_no_report(bench: Bench) -> None:
 
 def test_access_denied_on_an_absent_object_means_absent(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """To a role that may list the run's folder alone, S3 answers so."""
-    folder = StoredRuns(client("s3"), BUCKET).of(bench.run)
+    folder = StoredRuns(client("s3"), BUCKET).stored_run(bench.run)
     assert folder.read("nothing.json") is None
     with calls(monkeypatch, refusing("GetObject", "AccessDenied")):
         assert folder.read("nothing.json") is None
@@ -186,7 +186,7 @@ def test_oversized_file_of_a_node_is_left_out_of_the_report(bench: Bench, monkey
     for name in ("interruptions/i-1.json", "nodes/i-1.json", "phases/measure/i-1.json", "output/i-1.log"):
         bench.put(f"runs/{bench.run}/c001/{name}", {"id": "x" * 100})
         with pytest.raises(DamagedError, match=f"c001/{name} has 1.. bytes, more than 100"):
-            StoredRuns(client("s3"), BUCKET).of(bench.run).read(f"c001/{name}")
+            StoredRuns(client("s3"), BUCKET).stored_run(bench.run).read(f"c001/{name}")
     end(bench)
     assert make(bench)["made"]
     report = Report.model_validate_json(written(bench)["report.json"])
@@ -197,7 +197,7 @@ def test_all_of_a_long_list_is_read(bench: Bench) -> None:
     for number in range(5):
         bench.put(f"runs/{bench.run}/c001/interruptions/i-{number}.json", {})
     bench.put(f"runs/{bench.run}0/c001/interruptions/i-9.json", {})
-    folder = StoredRuns(_Short(client("s3")), BUCKET).of(bench.run)
+    folder = StoredRuns(_Short(client("s3")), BUCKET).stored_run(bench.run)
     assert folder.names("c001/interruptions/") == [f"c001/interruptions/i-{number}.json" for number in range(5)]
 
 

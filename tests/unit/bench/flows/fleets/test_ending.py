@@ -82,7 +82,7 @@ def test_a_refusal_of_aws_is_the_steps_failure(stand: Stand, monkeypatch: pytest
 
     with calls(monkeypatch, intercept), pytest.raises(ClientError):
         stand.keep(run)
-    assert stand.runs.launches.of(run) == [], "the right is given back"
+    assert stand.runs.launches.get_all(run) == [], "the right is given back"
     assert stand.keep(run) == "waiting"
 
 

@@ -195,7 +195,7 @@ def test_teardown_waits_for_a_fleet_that_is_growing(stand: Stand, monkeypatch: p
 
     def intercept(at: int, operation: str, call: Any) -> Any:
         if operation == "UpdateAutoScalingGroup":
-            held.extend(stand.runs.launches.of(run))
+            held.extend(stand.runs.launches.get_all(run))
         return call()
 
     with calls(monkeypatch, intercept):
@@ -203,7 +203,7 @@ def test_teardown_waits_for_a_fleet_that_is_growing(stand: Stand, monkeypatch: p
     assert [(launch.cell, launch.until - stand.account.clock()) for launch in held] == [
         ("c001", timedelta(seconds=130))
     ]
-    assert stand.runs.launches.of(run) == []
+    assert stand.runs.launches.get_all(run) == []
 
 
 def test_next_check_completes_one_that_was_cut_at_any_call(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -368,4 +368,7 @@ def test_fleets_list_how_their_nodes_were_bought(spot: Spot) -> None:
     spot.settle(run)
     (listed,) = get("/fleets")["fleets"]
     assert (listed["roles"][0]["spot"], listed["roles"][0]["on_demand"]) == (2, 3)
-    assert {r.purchase for r in spot.stand.runs.resources.of(run) if r.kind is Kind.INSTANCE} == {"spot", "on-demand"}
+    assert {r.purchase for r in spot.stand.runs.resources.get_all(run) if r.kind is Kind.INSTANCE} == {
+        "spot",
+        "on-demand",
+    }

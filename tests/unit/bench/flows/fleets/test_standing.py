@@ -79,7 +79,7 @@ def test_large_answer_omits_nodes_and_resources_that_do_not_fit(stand: Stand, mo
     assert first["resources_created"] == whole["resources_created"]
     gone = whole["resources"][0]
     stand.runs.resources.gone(
-        [r for r in stand.runs.resources.of(run) if r.name == gone["name"]], stand.account.clock()
+        [r for r in stand.runs.resources.get_all(run) if r.name == gone["name"]], stand.account.clock()
     )
     later = stand.get_fleet(run)
     assert later["resources"] == whole["resources"][1:4], "what is gone can wait"

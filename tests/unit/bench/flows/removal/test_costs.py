@@ -72,16 +72,16 @@ def test_cell_has_its_cost_when_nothing_remains_and_the_run_at_its_end(world: Wo
 def test_unrecorded_nodes_cost_until_they_were_seen_to_be_gone(world: World) -> None:
     launched(world, "c001")
     node = world.members(names.fleet_name(RUN, "c001", "drivers"))[0]
-    tags = names.of_fleet(names.tags("Troop", RUN, "c001", "2036-11-20T14:00:00.000Z"), "drivers")
+    tags = names.fleet_tags(names.tags("Troop", RUN, "c001", "2036-11-20T14:00:00.000Z"), "drivers")
     world.volume_of_a_node(node, tags)
     world.step("close", {"run": RUN, "cell": "c001"})
     world.step("remove", {"run": RUN, "cell": "c001"})
-    instances = [one for one in world.runs.resources.of(RUN) if one.kind is Kind.INSTANCE]
+    instances = [one for one in world.runs.resources.get_all(RUN) if one.kind is Kind.INSTANCE]
     assert [(one.instance_type, one.purchase, one.role) for one in instances] == [
         ("c7g.large", "on-demand", "drivers")
     ] * 2
     assert all(one.started_at and one.zone for one in instances)
-    (volume,) = [one for one in world.runs.resources.of(RUN) if one.kind is Kind.VOLUME]
+    (volume,) = [one for one in world.runs.resources.get_all(RUN) if one.kind is Kind.VOLUME]
     assert (volume.role, volume.disk and volume.disk.size_gib) == ("drivers", 8)
     # moto's instances are of today, and the clock is years ahead: let them be of an hour and a second ago.
     for one in instances:
@@ -198,7 +198,7 @@ def test_a_run_that_has_cost_more_than_the_operator_allows_is_stopped(world: Wor
 
 def test_cost_at_the_files_own_prices_is_stored_separately(world: World) -> None:
     file_prices = Prices(on_demand={"c7g.large": D(0)})
-    standing_for(world, Terms(Prices(on_demand={"c7g.large": D(3)}), cells={"c001": CELL}, of_file=file_prices))
+    standing_for(world, Terms(Prices(on_demand={"c7g.large": D(3)}), cells={"c001": CELL}, file_prices=file_prices))
     world.forward(minutes=15)
     world.tear_down(RUN, status="SUCCEEDED")
     run = world.runs.get(RUN)

@@ -133,7 +133,7 @@ def test_a_launch_that_dies_anywhere_leaves_nothing(monkeypatch: pytest.MonkeyPa
     """Whoever tears down waits until the dead one's right to create things has run out."""
 
     def finish(world: World, count: int) -> None:
-        died, leased = world.now, bool(world.runs.launches.of(RUN))
+        died, leased = world.now, bool(world.runs.launches.get_all(RUN))
         world.tear_down(hurry=HURRY, status="STOPPED", reason="stopped by ann")
         assert not leased or world.now > died + timedelta(seconds=310)
 

@@ -52,7 +52,7 @@ def stored(prefix: str = "") -> list[str]:
 
 
 def gone(world: World) -> list[bool]:
-    return [cell.data_gone_at is not None for cell in world.runs.cells.of(RUN)]
+    return [cell.data_gone_at is not None for cell in world.runs.cells.get_all(RUN)]
 
 
 def problems(caplog: pytest.LogCaptureFixture) -> list[str]:

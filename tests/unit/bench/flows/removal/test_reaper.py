@@ -194,7 +194,7 @@ def test_a_cell_that_is_left_over_is_torn_down_while_its_run_goes_on(world: Worl
     assert world.reap()["started"] == [], "it is under way"
     assert world.teardowns()[name] == {"run": RUN, "cell": "c001"}
     world.tear_down(**world.teardowns()[name])
-    assert {r.cell for r in world.runs.resources.of(RUN) if r.gone_at is None} == {"c002"}
+    assert {r.cell for r in world.runs.resources.get_all(RUN) if r.gone_at is None} == {"c002"}
     assert world.runs.get(RUN).closed_at is None
     world.states.stop_execution(executionArn=f"{PREFIX}:execution:teardown:{name}")
     assert world.reap()["started"] == [], "nothing is left of it"
@@ -225,7 +225,7 @@ def test_leftovers_of_an_ended_run_are_removed_and_recorded(world: World, capsys
     assert finds(capsys)[0] >= 3
     assert any(words.startswith("auto-scaling-group") for words in reaped["removed"])
     (name,) = reaped["started"]
-    assert [r for r in world.runs.resources.of(RUN) if not r.gone_at], "it was there after all"
+    assert [r for r in world.runs.resources.get_all(RUN) if not r.gone_at], "it was there after all"
     world.tear_down(**world.teardowns()[name])
     all_gone(world)
     record = world.runs.get(RUN)

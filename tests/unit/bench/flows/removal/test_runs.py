@@ -56,7 +56,7 @@ def test_a_run_is_created_once(run_table: RunTable) -> None:
 def test_a_run_has_all_its_cells_whatever_their_number(runs: RunTable, count: int) -> None:
     cells = [a_cell(cell=f"c{number:03d}") for number in range(1, count + 1)]
     assert runs.create(a_run(), cells)
-    assert runs.cells.of(RUN) == cells
+    assert runs.cells.get_all(RUN) == cells
     assert not runs.create(a_run(), cells)
 
 
@@ -74,7 +74,7 @@ def test_cells_are_listed_with_or_without_their_figures(run_table: RunTable) -> 
     assert {name for name, value in vars(whole).items() if value in (None, "", 0)} == set(), "all are compared"
     run_table.rows.client.put_item(TableName=run_table.rows.table, Item=cell_item(whole))
     assert run_table.cells.with_figures(RUN).items == (whole,)
-    assert run_table.cells.of(RUN) == [replace(whole, results=None, limits=None, searches=None)]
+    assert run_table.cells.get_all(RUN) == [replace(whole, results=None, limits=None, searches=None)]
 
 
 def test_missing_run_or_cell_is_an_error(run_table: RunTable) -> None:
@@ -97,8 +97,8 @@ def test_missing_run_or_cell_is_an_error(run_table: RunTable) -> None:
     ):
         with pytest.raises(MissingRunError, match="c002"):
             cell_call()
-    assert run_table.cells.of(RUN) == [a_cell()]
-    assert run_table.launches.of(OTHER) == []
+    assert run_table.cells.get_all(RUN) == [a_cell()]
+    assert run_table.launches.get_all(OTHER) == []
 
 
 def test_first_of_several_closings_counts(run_table: RunTable) -> None:
@@ -174,12 +174,12 @@ def test_the_first_moment_of_a_phase_counts(run_table: RunTable) -> None:
 
 def test_whoever_launches_has_a_lease_until_he_gives_it_back(run_table: RunTable) -> None:
     one, two = (run_table.launches.begin(RUN, "c001", until) for until in (LATER, LATEST))
-    assert sorted(run_table.launches.of(RUN), key=lambda launch: launch.until) == [one, two]
+    assert sorted(run_table.launches.get_all(RUN), key=lambda launch: launch.until) == [one, two]
     run_table.launches.end(one)
     run_table.launches.end(one)
-    assert run_table.launches.of(RUN) == [two], "a step that was late ends its own lease alone"
+    assert run_table.launches.get_all(RUN) == [two], "a step that was late ends its own lease alone"
     run_table.launches.end(two)
-    assert run_table.launches.of(RUN) == []
+    assert run_table.launches.get_all(RUN) == []
 
 
 def _close_run(runs: RunTable) -> None:
@@ -203,8 +203,8 @@ def test_nothing_is_launched_for_what_is_closed(run_table: RunTable, close: Any)
     ):
         with pytest.raises(RunClosedError, match=RUN):
             call()
-    assert run_table.launches.of(RUN) == []
-    assert run_table.resources.of(RUN) == []
+    assert run_table.launches.get_all(RUN) == []
+    assert run_table.resources.get_all(RUN) == []
     run_table.launches.begin(OTHER, "c001", LATEST)  # another run's is its own
 
 
@@ -222,14 +222,14 @@ def test_resources_are_planned_created_gone_and_each_first_moment_counts(run_tab
     run_table.resources.plan([replace(group, planned_at=LATER)])
     run_table.resources.created([group, instance], LATER)
     run_table.resources.created([group], LATEST)
-    assert run_table.resources.of(RUN) == [replace(group, created_at=LATER), replace(instance, created_at=LATER)]
+    assert run_table.resources.get_all(RUN) == [replace(group, created_at=LATER), replace(instance, created_at=LATER)]
     run_table.close(RUN, RunStatus.SUCCEEDED, None, LATER)
     run_table.resources.gone([group], LATER)
     run_table.resources.gone([group], LATEST)
-    assert {r.gone_at for r in run_table.resources.of(RUN) if r.name == group.name} == {LATER}
+    assert {r.gone_at for r in run_table.resources.get_all(RUN) if r.name == group.name} == {LATER}
     volume = a_resource("vol-1", Kind.VOLUME)
     run_table.resources.record_seen([volume, group], LATEST)
-    stored = {r.name: r for r in run_table.resources.of(RUN)}
+    stored = {r.name: r for r in run_table.resources.get_all(RUN)}
     assert stored["troop-x-drivers"] == replace(group, created_at=LATER), "seen again, so it is not gone"
     assert stored["vol-1"] == replace(volume, created_at=LATEST)
 
@@ -239,7 +239,7 @@ def test_many_resources_of_many_cells_are_written(runs: RunTable) -> None:
     runs.create(a_run(cells=2), [a_cell(cell=cell) for cell in cells])
     many = [a_resource(f"i-{n:017x}", cell=cells[n % 2]) for n in range(210)]
     runs.resources.created(many, LATER)
-    assert {r.name for r in runs.resources.of(RUN) if r.created_at == LATER} == {r.name for r in many}
+    assert {r.name for r in runs.resources.get_all(RUN) if r.created_at == LATER} == {r.name for r in many}
     runs.resources.gone(many, LATEST)
-    assert all(r.gone_at == LATEST for r in runs.resources.of(RUN))
-    assert len(runs.resources.of(RUN)) == 210
+    assert all(r.gone_at == LATEST for r in runs.resources.get_all(RUN))
+    assert len(runs.resources.get_all(RUN)) == 210

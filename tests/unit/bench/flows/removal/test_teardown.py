@@ -41,13 +41,13 @@ def all_gone(world: World, run: str = RUN) -> None:
     existing = world.existing()
     assert [one for one in existing if one not in world.strangers] == []
     assert [one for one in world.strangers if one not in existing] == []
-    assert [r for r in world.runs.resources.of(run) if not r.gone_at] == []
+    assert [r for r in world.runs.resources.get_all(run) if not r.gone_at] == []
     record = world.runs.get(run)
     assert record.closed_at
     assert record.ended_at
     assert record.status is record.outcome
     assert run not in [one.run for one in world.runs.open_runs().items]
-    assert {cell.phase for cell in world.runs.cells.of(run)} == {"over"}
+    assert {cell.phase for cell in world.runs.cells.get_all(run)} == {"over"}
 
 
 def test_a_run_is_torn_down(launched: World) -> None:
@@ -55,7 +55,7 @@ def test_a_run_is_torn_down(launched: World) -> None:
     all_gone(launched)
     assert looks <= 2 + QUIET
     assert launched.runs.get(RUN).status is RunStatus.SUCCEEDED
-    resources = launched.runs.resources.of(RUN)
+    resources = launched.runs.resources.get_all(RUN)
     assert all(r.created_at for r in resources)
     kinds = [r.kind for r in resources]
     assert kinds.count(Kind.INSTANCE) == 2, "nobody had recorded them: teardown has"
@@ -88,7 +88,7 @@ def test_planned_resource_that_was_never_created_is_gone(world: World) -> None:
     world.runs.launches.end(lease)
     assert world.tear_down() == QUIET
     all_gone(world)
-    (planned,) = world.runs.resources.of(RUN)
+    (planned,) = world.runs.resources.get_all(RUN)
     assert (planned.created_at, planned.gone_at) == (None, NOON)
     assert (world.runs.get(RUN).status, world.runs.get(RUN).reason) == (RunStatus.STOPPED, "stopped by ann")
 
@@ -97,7 +97,7 @@ def test_cells_that_came_to_no_end_get_the_run_s(world: World) -> None:
     world.admit(cells=2)
     world.runs.cells.change(RUN, "c001", status=CellStatus.SUCCEEDED)
     world.tear_down(status="STOPPED", reason="stopped by ann")
-    first, second = world.runs.cells.of(RUN)
+    first, second = world.runs.cells.get_all(RUN)
     assert (first.status, first.reason) == (CellStatus.SUCCEEDED, None)
     assert (second.status, second.reason) == (CellStatus.STOPPED, "stopped by ann")
     world.admit(OTHER)
@@ -113,8 +113,8 @@ def test_a_cell_is_torn_down_and_the_others_go_on(world: World) -> None:
     world.tear_down(cell="c001")
     assert all("c001" not in name for _, name in world.existing())
     assert world.runs.get(RUN).closed_at is None
-    assert {r.cell for r in world.runs.resources.of(RUN) if not r.gone_at} == {"c002"}
-    assert [cell.phase for cell in world.runs.cells.of(RUN)] == ["over", "launch"]
+    assert {r.cell for r in world.runs.resources.get_all(RUN) if not r.gone_at} == {"c002"}
+    assert [cell.phase for cell in world.runs.cells.get_all(RUN)] == ["over", "launch"]
     with pytest.raises(RunClosedError):
         world.runs.launches.begin(RUN, "c001", NOON)
     world.runs.launches.begin(RUN, "c002", NOON)
@@ -148,10 +148,10 @@ def test_a_group_deleted_by_hand_is_as_good_as_removed(launched: World) -> None:
 
 def test_teardown_may_be_repeated_after_its_end(launched: World) -> None:
     launched.tear_down(status="STOPPED", reason="stopped by ann")
-    before = launched.runs.get(RUN), launched.runs.resources.of(RUN), launched.runs.cells.of(RUN)
+    before = launched.runs.get(RUN), launched.runs.resources.get_all(RUN), launched.runs.cells.get_all(RUN)
     launched.forward(hours=1)
     launched.tear_down(status="FAILED", reason="late")
-    assert (launched.runs.get(RUN), launched.runs.resources.of(RUN), launched.runs.cells.of(RUN)) == before
+    assert (launched.runs.get(RUN), launched.runs.resources.get_all(RUN), launched.runs.cells.get_all(RUN)) == before
     all_gone(launched)
 
 
@@ -165,10 +165,10 @@ def test_more_than_one_page_of_groups_is_removed(world: World) -> None:
     world.admit()
     tags = names.tags("Troop", RUN, "c001", moments.iso(NOON))
     security = world.security_group(names.security_group_name(RUN, "c001"), tags)
-    world.template(FLEET, security, names.of_fleet(tags, "drivers"))
+    world.template(FLEET, security, names.fleet_tags(tags, "drivers"))
     for number in range(60):
         role = f"drivers-{number:03d}"
-        world.group(names.fleet_name(RUN, "c001", role), names.of_fleet(tags, role), count=0, template=FLEET)
+        world.group(names.fleet_name(RUN, "c001", role), names.fleet_tags(tags, role), count=0, template=FLEET)
     world.tear_down()
     all_gone(world)
 
@@ -309,13 +309,13 @@ def test_one_that_cannot_be_removed_holds_up_no_other_and_is_named(
     assert "UnauthorizedOperation" in str(caught.value)
     assert timedelta(minutes=45) < launched.now - NOON < timedelta(minutes=75)
     assert launched.runs.get(RUN).ended_at is None
-    assert [r.kind for r in launched.runs.resources.of(RUN) if not r.gone_at] == [Kind.LAUNCH_TEMPLATE]
+    assert [r.kind for r in launched.runs.resources.get_all(RUN) if not r.gone_at] == [Kind.LAUNCH_TEMPLATE]
     launched.tear_down()
     all_gone(launched)
 
 
 def test_a_volume_of_a_node_is_recorded_and_goes_although_somebody_detaches_it(launched: World) -> None:
-    tags = names.of_fleet(names.tags("Troop", RUN, "c001", ""), "drivers")
+    tags = names.fleet_tags(names.tags("Troop", RUN, "c001", ""), "drivers")
     nodes = launched.members(FLEET)
     free, held = (launched.volume_of_a_node(node, tags) for node in nodes)
     launched.step("close", {"run": RUN})
@@ -327,7 +327,7 @@ def test_a_volume_of_a_node_is_recorded_and_goes_although_somebody_detaches_it(l
 
     with pytest.MonkeyPatch.context() as patch, calls(patch, refused):
         launched.step("remove", {"run": RUN})
-    assert {free, held} == {r.name for r in launched.runs.resources.of(RUN) if r.kind is Kind.VOLUME}
+    assert {free, held} == {r.name for r in launched.runs.resources.get_all(RUN) if r.kind is Kind.VOLUME}
     launched.ec2.detach_volume(VolumeId=free, InstanceId=nodes[0])
     launched.tear_down()
     all_gone(launched)
@@ -367,9 +367,9 @@ def test_resource_that_reappears_after_a_quiet_pass_is_not_gone(
         work = launched.step("remove", work)
     assert not work["over"]
     assert work["quiet"] == 1
-    assert all(r.gone_at for r in launched.runs.resources.of(RUN))
+    assert all(r.gone_at for r in launched.runs.resources.get_all(RUN))
     work = launched.step("remove", work)
     assert work["quiet"] == 0
-    assert not all(r.gone_at for r in launched.runs.resources.of(RUN)), "the record is put right"
+    assert not all(r.gone_at for r in launched.runs.resources.get_all(RUN)), "the record is put right"
     launched.tear_down()
     all_gone(launched)

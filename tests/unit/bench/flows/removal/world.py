@@ -137,13 +137,13 @@ class World:
         group = self.security_group(names.security_group_name(run, cell), common)
         record(Kind.SECURITY_GROUP, names.security_group_name(run, cell))
         check()
-        self.placement_group(fleet, names.of_fleet(common, "drivers"))
+        self.placement_group(fleet, names.fleet_tags(common, "drivers"))
         record(Kind.PLACEMENT_GROUP, fleet)
         check()
-        self.template(fleet, group, names.of_fleet(common, "drivers"), placement=fleet)
+        self.template(fleet, group, names.fleet_tags(common, "drivers"), placement=fleet)
         record(Kind.LAUNCH_TEMPLATE, fleet)
         check()
-        self.group(fleet, names.of_fleet(common, "drivers"))
+        self.group(fleet, names.fleet_tags(common, "drivers"))
         record(Kind.AUTO_SCALING_GROUP, fleet)
 
     def launch_by_the_rules(self, run: str = RUN, cell: str = "c001") -> None:

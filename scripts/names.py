@@ -21,7 +21,11 @@ EMPTY = frozenset({"told", "found", "given", "made", "kept", "asked", "wanted", 
 DEPENDENT = frozenset({"of", "nor", "what", "that", "it"})
 """Words that no name begins with: what follows them is half of a sentence."""
 
-INDEPENDENT_FOLDERS = ("tests/",)
+INDEPENDENT_FOLDERS = (
+    "tests/",
+    "functions/handlers/",
+    *(f"functions/troop/{name}/" for name in ("chaos", "dashboard", "disks", "faults", "shared")),
+)
 """Folders in which :data:`DEPENDENT` holds. Names of the other folders still begin with such words."""
 
 LONGEST_TEST = 14

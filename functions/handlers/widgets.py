@@ -39,7 +39,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> str:
     began, viewer = perf_counter(), widget_request.viewer(event)
     try:
         request = widget_request.parse(event)
-        console = Console.of(context.invoked_function_arn)
+        console = Console.from_arn(context.invoked_function_arn)
         shell = Shell(environment.settings().deployment, console.region)
         now = environment.now()
         results = os.environ.get(Variable.RESULTS_BUCKET)

@@ -56,7 +56,7 @@ def used_services() -> frozenset[str]:
         argument.value
         for tree in modules().values()
         for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and _called(node).endswith(("client", "of"))
+        if isinstance(node, ast.Call) and _called(node).endswith(("client", "client_of"))
         for argument in node.args
         if isinstance(argument, ast.Constant)
     )

@@ -338,5 +338,5 @@ def _may_go(instance: Instance, spared: frozenset[str]) -> bool:
     return instance.serving and not instance.scale_in_protected and instance.instance_id not in spared
 
 
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

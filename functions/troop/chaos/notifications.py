@@ -78,7 +78,7 @@ DETAIL_TYPES: dict[Kind, str] = {
 }
 """The values of ``detail-type``, which rules on the bus match."""
 
-_OF_STATUS = {
+_KINDS = {
     Status.TERMINATED: Kind.TERMINATED,
     Status.RECOVERED: Kind.RECOVERED,
     Status.UNRECOVERED: Kind.UNRECOVERED,
@@ -122,7 +122,7 @@ class Notification:
         return DETAIL_TYPES[self.kind]
 
 
-def of_event(
+def event_notifications(
     deployment: str, event: Event, before: Status | None, at: datetime, usually: float | None = None
 ) -> Iterator[Notification]:
     """Yields the notifications about an event's step from the status ``before``: none, one or two.
@@ -135,7 +135,7 @@ def of_event(
     """
     if before is None or event.status not in NEWS.get(before, ()):
         return
-    kind = _OF_STATUS[event.status]
+    kind = _KINDS[event.status]
     detail = {
         "at": moments.iso(at),
         "event_id": event.event_id,
@@ -160,7 +160,7 @@ def of_event(
         yield _notification(deployment, Kind.SLOW_RECOVERY, event.event_id, summary, detail)
 
 
-def of_change(
+def change_notifications(
     deployment: str, change: Change, change_id: str, leashed: bool, by_hand: bool = False
 ) -> Iterator[Notification]:
     """Yields the notifications about a recorded change.
@@ -196,7 +196,7 @@ def of_change(
                 yield _notification(deployment, kind, change_id, f"{DETAIL_TYPES[kind]} {by}", detail)
 
 
-def of_strays(deployment: str, record: StrayRecord) -> Iterator[Notification]:
+def stray_notifications(deployment: str, record: StrayRecord) -> Iterator[Notification]:
     """Yields a notification for each stray item of which a tick tells. Two ticks that find the same one at the same
     time make notifications with the same ``id``.
     """
@@ -240,8 +240,8 @@ def edited_by_hand(
     return edited
 
 
-def _notification(deployment: str, kind: Kind, what: str, summary: str, detail: Mapping[str, Any]) -> Notification:
-    head = {"schema": SCHEMA, "id": f"{kind}#{what}", "kind": kind.value, "deployment": deployment, "summary": summary}
+def _notification(deployment: str, kind: Kind, key: str, summary: str, detail: Mapping[str, Any]) -> Notification:
+    head = {"schema": SCHEMA, "id": f"{kind}#{key}", "kind": kind.value, "deployment": deployment, "summary": summary}
     return Notification(kind, head | dict(detail))
 
 

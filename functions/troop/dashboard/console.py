@@ -20,7 +20,7 @@ class Console:
     region: str
 
     @classmethod
-    def of(cls, arn: str) -> Console:
+    def from_arn(cls, arn: str) -> Console:
         """Returns the console for the region of an ARN."""
         _, partition, _, region, *_ = [*arn.split(":"), "", "", "", ""]
         return cls(partition, region)

@@ -36,17 +36,17 @@ def describe(widget: Any) -> str:
     """Returns Markdown about one widget, or about all widgets for an unknown one."""
     widgets = [one for one in Widget if one == widget] or list(Widget)
     about = "The widget is read-only: make changes with the commands that it shows."
-    return "\n\n".join([*(part for one in widgets for part in _of(one)), about]) + "\n"
+    return "\n\n".join([*(part for one in widgets for part in _section(one)), about]) + "\n"
 
 
-def _of(widget: Widget) -> Iterator[str]:
+def _section(widget: Widget) -> Iterator[str]:
     title, about = _TITLES[widget]
     yield f"## {title}\n\n{about}"
-    rows = [f"**{name}** | {_what(one)}" for name, one in PARAMETERS[widget].items() if not one.is_place]
+    rows = [f"**{name}** | {_description(one)}" for name, one in PARAMETERS[widget].items() if not one.is_place]
     yield "\n".join(["### Parameters", "", "Parameter | Description", "---|---", f"**widget** | `{widget}`", *rows])
     lines = [f"widget: {widget}", *(f"{name}: {value}" for name, value in _EXAMPLES[widget].items())]
     yield "\n".join(["### Example", "", "``` yaml", *lines, "```"])
 
 
-def _what(parameter: Parameter) -> str:
-    return parameter.what + (f"; default {parameter.default}" if parameter.default is not None else "")
+def _description(parameter: Parameter) -> str:
+    return parameter.description + (f"; default {parameter.default}" if parameter.default is not None else "")

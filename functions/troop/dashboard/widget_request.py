@@ -42,13 +42,13 @@ class Parameter:
 
     Attributes:
         parse: see :mod:`troop.shared.values`.
-        what: a phrase for its documentation.
+        description: a phrase for its documentation.
         default: the value if the parameter is missing or blank.
         is_place: it is a listing's position, so it never comes from a form or a dashboard's definition.
     """
 
     parse: Callable[[Any], Any]
-    what: str
+    description: str
     default: Any = None
     is_place: bool = False
 

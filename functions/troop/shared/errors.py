@@ -71,8 +71,8 @@ class RunClosedError(TroopError):
 
     def __init__(self, run: str, cell: str | None = None) -> None:
         self.run, self.cell = run, cell
-        of = f"run {run}" if cell is None else f"cell {cell} of run {run}"
-        super().__init__(f"the {of} is closed: start another run")
+        subject = f"run {run}" if cell is None else f"cell {cell} of run {run}"
+        super().__init__(f"the {subject} is closed: start another run")
 
 
 class NoBenchmarksError(TroopError):

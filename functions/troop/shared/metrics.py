@@ -16,7 +16,7 @@ REASON, STATUS = "reason", "status"
 CALENDAR, KIND, CURRENCY = "calendar", "kind", "currency"
 """The second dimensions: of units; of ``RunsOpen``, ``NodesAlive`` and ``Repairs``; of ``RunCost``."""
 
-OF_A_BENCHMARK, OF_A_FLEET = "benchmark", "fleet"
+BENCHMARK_KIND, FLEET_KIND = "benchmark", "fleet"
 """Values of the dimension ``kind`` for runs: a benchmark's run, or a standing fleet."""
 
 REFUSED = "REFUSED"

@@ -19,7 +19,15 @@ from tests.unit.chaos.build import event as built_event
 from troop.chaos.changes import Change
 from troop.chaos.events import STEPS, Event, Status
 from troop.chaos.facts import Switch
-from troop.chaos.notifications import DETAIL_TYPES, NEWS, Kind, Notification, edited_by_hand, of_change, of_event
+from troop.chaos.notifications import (
+    DETAIL_TYPES,
+    NEWS,
+    Kind,
+    Notification,
+    change_notifications,
+    edited_by_hand,
+    event_notifications,
+)
 
 DOCS = Path(__file__).parents[3] / "docs"
 SCHEMA = jsonschema_rs.validator_for(json.loads((DOCS / "notifications.schema.json").read_text(encoding="utf-8")))
@@ -36,7 +44,7 @@ def in_status(status: Status, **changes: Any) -> Event:
 
 
 def notifications_of(event: Event, before: Status | None, usually: float | None = None) -> list[Notification]:
-    notifications = list(of_event("Troop", event, before, AT, usually))
+    notifications = list(event_notifications("Troop", event, before, AT, usually))
     for notification in notifications:
         SCHEMA.validate(notification.detail)
     return notifications
@@ -94,7 +102,7 @@ def test_a_slow_unit_that_has_not_recovered_is_only_unrecovered() -> None:
 
 def changed(subject: str, values: Mapping[str, tuple[Any, Any]], by_hand: bool = False) -> list[Mapping[str, Any]]:
     change = Change(subject, AT, "" if by_hand else ANN, values)
-    details = [n.detail for n in of_change("Troop", change, f"{subject}#1", leashed=True, by_hand=by_hand)]
+    details = [n.detail for n in change_notifications("Troop", change, f"{subject}#1", leashed=True, by_hand=by_hand)]
     for detail in details:
         SCHEMA.validate(detail)
     return details

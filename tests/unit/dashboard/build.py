@@ -46,7 +46,7 @@ UNITS = ("web", "checkout", "search-index", "payments", "recommendations")
 
 
 def frame(viewer: Viewer = Viewer(), arn: str = ARN) -> Frame:  # noqa: B008 it is frozen
-    console = Console.of(arn)
+    console = Console.from_arn(arn)
     return Frame(arn, viewer, console, Shell("Troop", console.region), NOW, "troop-results")
 
 

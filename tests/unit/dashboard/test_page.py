@@ -181,7 +181,7 @@ def test_no_presigned_link_and_no_link_but_to_the_console() -> None:
     ],
 )
 def test_groups_are_in_the_console_of_their_partition_and_region(partition: str, region: str, host: str) -> None:
-    address = Console.of(f"arn:{partition}:lambda:{region}:123456789012:function:f").group("a/b #1;view=x")
+    address = Console.from_arn(f"arn:{partition}:lambda:{region}:123456789012:function:f").group("a/b #1;view=x")
     assert address is not None
     assert address.startswith(f"https://{host}/ec2/home?region={region}#AutoScalingGroupDetails:id=")
     name = address.partition("id=")[2].removesuffix(";view=details")
@@ -199,7 +199,7 @@ def test_a_run_that_has_ended_leads_to_its_report() -> None:
 
 
 def test_where_the_console_is_not_known_a_group_is_a_name() -> None:
-    assert Console.of("arn:aws-iso:lambda:us-iso-east-1:1:function:f").group("web") is None
+    assert Console.from_arn("arn:aws-iso:lambda:us-iso-east-1:1:function:f").group("web") is None
     text = page(build.events_view(), frame(arn="arn:aws-iso:lambda:us-iso-east-1:1:function:f"))
     assert "href" not in text
     assert "web-v12" in text

@@ -24,7 +24,7 @@ from troop.bench.removal import reaping, teardown
 from troop.bench.removal.ownership import Inventory, left_behind
 from troop.bench.removal.reaping import Start
 from troop.bench.removal.teardown import Seen
-from troop.shared.metrics import OF_A_BENCHMARK, OF_A_FLEET
+from troop.shared.metrics import BENCHMARK_KIND, FLEET_KIND
 
 LEFT_BEHIND = "resources of the run were left behind"
 
@@ -246,7 +246,7 @@ def _add(increment: Increment | None, reaped: Reaped) -> None:
 
 
 def _kind(run: Run | None) -> str:
-    return OF_A_FLEET if run is not None and run.standing is not None else OF_A_BENCHMARK
+    return FLEET_KIND if run is not None and run.standing is not None else BENCHMARK_KIND
 
 
 def _input(detail: Mapping[str, Any]) -> dict[str, Any]:

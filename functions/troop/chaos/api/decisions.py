@@ -59,7 +59,7 @@ class DecidedOut(BaseModel):
     )
 
     @classmethod
-    def of(cls, decided: Decided) -> DecidedOut:
+    def from_decided(cls, decided: Decided) -> DecidedOut:
         calendar = environment.settings().calendars.get(decided.calendar)
         return cls(
             unit=decided.unit,
@@ -116,13 +116,13 @@ def list_decisions(
     with cursors.refused(BadPosition):
         position = cursors.decode(cursor, listing)
         if unit is not None:
-            page = queries.of_unit(unit, day, limit, position)
+            page = queries.unit_page(unit, day, limit, position)
         else:
             assert day is not None
-            page = queries.of_day(day, limit, position)
+            page = queries.day_page(day, limit, position)
     decisions, malformed = listed(
         Read(page.decisions, page.malformed),
-        DecidedOut.of,
+        DecidedOut.from_decided,
         lambda one: f"Decisions: {one.unit}, {moments.iso(one.tick)}",
     )
     return DecisionsOut(decisions=decisions, malformed=malformed, cursor=cursors.encode(page.position, listing))

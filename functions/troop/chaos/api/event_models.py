@@ -33,7 +33,7 @@ class ReplacementOut(BaseModel):
     summary: str = Field(description="The comparison with the terminated instance, in one sentence")
 
     @classmethod
-    def of(cls, before: Build, replacement: Replacement) -> ReplacementOut:
+    def from_replacement(cls, before: Build, replacement: Replacement) -> ReplacementOut:
         """Returns the answer for a replacement of an instance with the build ``before``."""
         return cls(
             instance_id=replacement.instance_id,
@@ -83,7 +83,7 @@ class EventOut(BaseModel):
     )
 
     @classmethod
-    def of(cls, event: Event) -> EventOut:
+    def from_event(cls, event: Event) -> EventOut:
         """Returns the answer for a stored event."""
         return cls(
             id=to_url(event.event_id),
@@ -108,7 +108,9 @@ class EventOut(BaseModel):
             os_shutdown=event.os_shutdown,
             detail=event.detail,
             build=BuildOut.model_validate(event.build) if event.build else None,
-            replacement=ReplacementOut.of(event.build or UNKNOWN, event.replacement) if event.replacement else None,
+            replacement=ReplacementOut.from_replacement(event.build or UNKNOWN, event.replacement)
+            if event.replacement
+            else None,
         )
 
 

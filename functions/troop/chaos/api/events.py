@@ -52,7 +52,7 @@ def list_events(
     with cursors.refused(BadPosition):
         position = cursors.decode(cursor, listing)
         page = tables.event_queries().page(event_filter, limit, position)
-    events, malformed = listed(Read(page.events, page.malformed), EventOut.of, _name)
+    events, malformed = listed(Read(page.events, page.malformed), EventOut.from_event, _name)
     return EventsOut(events=events, malformed=malformed, cursor=cursors.encode(page.position, listing))
 
 
@@ -68,7 +68,7 @@ def get_event(id: Annotated[str, Path(max_length=1024, description="The id from 
     event = tables.events().get(event_id) if len(event_id.encode()) <= LONGEST_KEY else None
     if event is None:
         raise NotFoundError(f"there is no event {id!r}: GET /events lists the events")
-    return answered(event, EventOut.of, _name)
+    return answered(event, EventOut.from_event, _name)
 
 
 def _name(event: Event) -> str:

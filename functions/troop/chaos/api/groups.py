@@ -51,7 +51,7 @@ def list_groups(
         token = cursors.decode(cursor, LISTING)
         rows, following = services.units().page(limit, token, environment.now())
     return GroupsOut(
-        groups=[GroupOut.of(row) for row in rows],
+        groups=[GroupOut.from_row(row) for row in rows],
         cursor=cursors.encode(following, LISTING),
     )
 
@@ -114,7 +114,7 @@ def change_unit(unit: _Unit, body: Annotated[UnitPatch, Body()]) -> UnitOut:
 
 def _unit_out(view: UnitView) -> UnitOut:
     names = view.policy.stop_alarms.value
-    return UnitOut.of(view, missing_alarms(quick_client("cloudwatch"), names) if names else [])
+    return UnitOut.from_view(view, missing_alarms(quick_client("cloudwatch"), names) if names else [])
 
 
 def _today(calendar: str | None) -> date:

@@ -38,7 +38,7 @@ class SwitchOut(BaseModel):
     reason: str
 
     @classmethod
-    def of(cls, view: SwitchView) -> SwitchOut:
+    def from_view(cls, view: SwitchView) -> SwitchOut:
         return cls(
             halted=view.switch.halted,
             leashed=view.switch.leashed,
@@ -80,7 +80,7 @@ class SwitchPatch(In):
 )
 def get_switch() -> SwitchOut:
     """Returns the switch. Costs one item, and one more where the setting ``leashed`` is false."""
-    return SwitchOut.of(services.editor().switch())
+    return SwitchOut.from_view(services.editor().switch())
 
 
 @router.patch(
@@ -103,4 +103,4 @@ def change_switch(body: Annotated[SwitchPatch, Body()]) -> SwitchOut:
         services.editor().change_switch(body.changes, author_of(router.current_event.raw_event))
     except (ConflictError, EarlierTablesError) as conflict:
         raise ServiceError(409, str(conflict)) from None
-    return SwitchOut.of(services.editor().switch())
+    return SwitchOut.from_view(services.editor().switch())

@@ -89,6 +89,6 @@ def terminate(body: Annotated[TerminationIn, Body()]) -> Response[Any]:
     return Response(
         status_code=200 if request.repeated else 202,
         content_type=content_types.APPLICATION_JSON,
-        body=EventOut.of(request.event).model_dump(mode="json"),
+        body=EventOut.from_event(request.event).model_dump(mode="json"),
         headers={"Location": f"events/{to_url(request.event.event_id)}"},
     )

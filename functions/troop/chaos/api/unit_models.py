@@ -83,7 +83,7 @@ class GroupOut(BaseModel):
     outlook: OutlookOut = Field(description="The state of the unit, the same for all its groups")
 
     @classmethod
-    def of(cls, row: GroupRow) -> GroupOut:
+    def from_row(cls, row: GroupRow) -> GroupOut:
         policy = row.policy
         policy_values: dict[str, Sourced[Any]] = {
             "takes_part": policy.takes_part,
@@ -136,7 +136,7 @@ class MemberOut(BaseModel):
     protected: str | None = PROTECTED
 
     @classmethod
-    def of(cls, group: Group) -> MemberOut:
+    def from_group(cls, group: Group) -> MemberOut:
         return cls(
             group=group.name,
             desired=group.desired,
@@ -168,7 +168,7 @@ class ChangeOut(BaseModel):
     changes: dict[str, ChangedOut]
 
     @classmethod
-    def of(cls, change: Change) -> ChangeOut:
+    def from_change(cls, change: Change) -> ChangeOut:
         changed = {k: ChangedOut(old=jsonable(old), new=jsonable(new)) for k, (old, new) in change.values.items()}
         return cls(at=change.at, caller=change.caller, changes=changed)
 
@@ -199,21 +199,21 @@ class UnitOut(Listing):
     changes: list[ChangeOut] = Field(description="The last 5 through this API, newest first")
 
     @classmethod
-    def of(cls, view: UnitView, missing_alarms: list[str] | None) -> UnitOut:
+    def from_view(cls, view: UnitView, missing_alarms: list[str] | None) -> UnitOut:
         decisions, wrong = listed(
             Read((view.decision,) if view.decision else (), view.malformed),
             lambda one: DecisionOut(tick=one.tick, reason=one.reason, detail=one.detail),
             lambda one: f"Decisions: {one.unit}, {moments.iso(one.tick)}",
         )
-        events, wrong_events = listed(Read(view.events), EventOut.of, lambda one: f"Events: {one.event_id}")
+        events, wrong_events = listed(Read(view.events), EventOut.from_event, lambda one: f"Events: {one.event_id}")
         changes, wrong_changes = listed(
-            Read(view.changes), ChangeOut.of, lambda one: f"Changes: {one.subject}, {moments.iso(one.at)}"
+            Read(view.changes), ChangeOut.from_change, lambda one: f"Changes: {one.subject}, {moments.iso(one.at)}"
         )
         return cls(
             unit=view.unit,
             id=unit_to_url(view.unit),
             known=view.known,
-            groups=[MemberOut.of(group) for group in view.groups],
+            groups=[MemberOut.from_group(group) for group in view.groups],
             policy={key: SourcedOut(**sourced) for key, sourced in view.policy.as_dict().items()},
             problems=list(view.policy.problems),
             missing_alarms=missing_alarms,

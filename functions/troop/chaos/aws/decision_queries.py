@@ -76,10 +76,10 @@ class DecisionQueries:
 
     def latest(self, unit: str) -> Decided | None:
         """Returns the unit's last decision that has not expired, unless it is malformed; one query of one item."""
-        decisions = self.of_unit(unit, None, 1).decisions
+        decisions = self.unit_page(unit, None, 1).decisions
         return decisions[0] if decisions else None
 
-    def of_unit(self, unit: str, day: date | None, limit: int, position: str | None = None) -> DecisionPage:
+    def unit_page(self, unit: str, day: date | None, limit: int, position: str | None = None) -> DecisionPage:
         """Lists at most ``limit`` decisions about a unit (on a local day), after ``position``.
 
         Without a day this takes one query, unless DynamoDB splits the answer because of its size; with a day at most
@@ -106,7 +106,7 @@ class DecisionQueries:
                 break
         return _page(rows, position)
 
-    def of_day(self, day: date, limit: int, position: str | None = None) -> DecisionPage:
+    def day_page(self, day: date, limit: int, position: str | None = None) -> DecisionPage:
         """Lists at most ``limit`` decisions about all units on a local day, after ``position``; those of one tick in
         reverse order of the units' names. SHARDS queries that examine ``limit`` decisions each.
 

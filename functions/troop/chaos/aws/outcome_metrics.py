@@ -9,7 +9,7 @@ from troop.chaos.events import OPEN, Status
 from troop.shared.aws.metrics import emit
 from troop.shared.metrics import STATUS, Metric
 
-_OF_STATUS = {Status.RECOVERED.value: Metric.RECOVERIES, Status.UNRECOVERED.value: Metric.UNRECOVERED}
+_METRICS = {Status.RECOVERED.value: Metric.RECOVERIES, Status.UNRECOVERED.value: Metric.UNRECOVERED}
 _OPEN = frozenset(status.value for status in OPEN)
 
 
@@ -22,4 +22,4 @@ def emit_outcomes(deployment: str, statuses: Iterable[str]) -> None:
 
 def outcomes(statuses: Iterable[str]) -> dict[Metric, float]:
     """Counts events by those final statuses that have a metric; skips other statuses."""
-    return dict(Counter(_OF_STATUS[status] for status in statuses if status in _OF_STATUS))
+    return dict(Counter(_METRICS[status] for status in statuses if status in _METRICS))

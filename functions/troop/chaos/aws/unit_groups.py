@@ -24,8 +24,8 @@ def read_members(autoscaling: Any, unit: str, patterns: Sequence[tuple[str, str]
     if any(named == unit for _, named in patterns):
         groups = read_groups(autoscaling)
     else:
-        of_that_name = read_groups(autoscaling, [unit]) if len(unit) <= LONGEST_GROUP_NAME else []
-        groups = [*of_that_name, *groups_tagged(autoscaling, UNIT_TAG, [unit])]
+        by_name = read_groups(autoscaling, [unit]) if len(unit) <= LONGEST_GROUP_NAME else []
+        groups = [*by_name, *groups_tagged(autoscaling, UNIT_TAG, [unit])]
     # A group that has the unit's name and its tag appears twice: the later read counts.
     once = {group.name: group for group in groups}
     return [group for _, group in sorted(once.items()) if unit_of(group.name, group.tags, patterns) == unit]

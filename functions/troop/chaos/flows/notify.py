@@ -20,7 +20,13 @@ from troop.chaos.aws.stream import Record
 from troop.chaos.aws.topic import Topic
 from troop.chaos.changes import Change, request_of
 from troop.chaos.events import Event, Status
-from troop.chaos.notifications import Notification, edited_by_hand, of_change, of_event, of_strays
+from troop.chaos.notifications import (
+    Notification,
+    change_notifications,
+    edited_by_hand,
+    event_notifications,
+    stray_notifications,
+)
 from troop.chaos.slowness import LATEST, usual
 from troop.shared.aws.dynamo import jsonable, plain
 from troop.shared.state_keys import STRAYS, SWITCH, UNIT
@@ -70,21 +76,21 @@ class Notifier:
 
     def _news(self, record: Record) -> list[Notification]:
         makers: dict[str, Callable[[Record], Iterable[Notification]]] = {
-            self.events: self._of_event,
-            self.changes: self._of_change,
-            self.group_tags: self._of_unit_edited,
-            self.state: self._of_state,
+            self.events: self._event_news,
+            self.changes: self._change_news,
+            self.group_tags: self._policy_news,
+            self.state: self._state_news,
         }
         maker = makers.get(record.table)
         return list(maker(record)) if maker else []
 
-    def _of_event(self, record: Record) -> Iterable[Notification]:
+    def _event_news(self, record: Record) -> Iterable[Notification]:
         if not record.new:
             return []
         event, before = _read(lambda: (event_from_item(record.new), _status(record.old)))
         recovered = event.status is Status.RECOVERED and before is not Status.RECOVERED
         usually = self._usually(event) if recovered else None
-        return of_event(self.deployment, event, before, record.at, usually)
+        return event_notifications(self.deployment, event, before, record.at, usually)
 
     def _usually(self, event: Event) -> float | None:
         """Returns the seconds that the unit usually took before this event, by the same method."""
@@ -92,7 +98,7 @@ class Notifier:
         page = self.queries.page(alike, LATEST)
         return usual([e.recovery_seconds for e in page.events if e.recovery_seconds is not None])
 
-    def _of_change(self, record: Record) -> Iterable[Notification]:
+    def _change_news(self, record: Record) -> Iterable[Notification]:
         if record.old or not record.new:  # a change is written only once
             return []
 
@@ -101,17 +107,17 @@ class Notifier:
             return change_from_item(jsonable(item)), f"{item['subject']}#{item['at']}"
 
         change, change_id = _read(read)
-        return of_change(self.deployment, change, change_id, self.leashed)
+        return change_notifications(self.deployment, change, change_id, self.leashed)
 
-    def _of_unit_edited(self, record: Record) -> Iterable[Notification]:
+    def _policy_news(self, record: Record) -> Iterable[Notification]:
         return self._edited(record, "unit", UNIT)
 
-    def _of_state(self, record: Record) -> Iterable[Notification]:
+    def _state_news(self, record: Record) -> Iterable[Notification]:
         key = (record.new or record.old).get("key")
         if key == {"S": SWITCH}:
             return self._edited(record, "key", "")
         if key == {"S": STRAYS} and record.new and record.new.get("version") != record.old.get("version"):
-            return of_strays(self.deployment, _read(lambda: stray_items.from_item(plain(record.new))))
+            return stray_notifications(self.deployment, _read(lambda: stray_items.from_item(plain(record.new))))
         return []
 
     def _edited(self, record: Record, key: str, prefix: str) -> Iterable[Notification]:
@@ -119,7 +125,7 @@ class Notifier:
         subject = prefix + str((new or old)[key])
         edited = edited_by_hand(old, new, self._recorded(subject, new), record.at)
         change = Change(subject, record.at, "", edited)
-        return of_change(self.deployment, change, f"{subject}#{record.sequence}", self.leashed, by_hand=True)
+        return change_notifications(self.deployment, change, f"{subject}#{record.sequence}", self.leashed, by_hand=True)
 
     def _recorded(self, subject: str, item: Mapping[str, Any]) -> Change | None:
         """Returns the record of the change that an item names as its last."""

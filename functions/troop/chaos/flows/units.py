@@ -155,7 +155,7 @@ class Units:
         queries, and the calls for its groups, see :meth:`_members`.
         """
         item = plain(self.policies.raw(unit))
-        decided = self.decisions.of_unit(unit, None, 1)
+        decided = self.decisions.unit_page(unit, None, 1)
         decision = next(iter(decided.decisions), None)
         groups = self._members({unit}, [], {unit: decision})[unit]
         policy, state, outlook_of_unit = self._seen(
@@ -241,7 +241,7 @@ class Units:
         for _, group in sorted(by_name.items()):
             if not group.is_own_fleet and (unit := self._unit_of(group)) in groups:
                 groups[unit].append(group)
-        return {unit: tuple(of_unit) for unit, of_unit in groups.items()}
+        return {unit: tuple(members) for unit, members in groups.items()}
 
     def _unit_of(self, group: Group) -> str:
         return unit_of(group.name, group.tags, self.settings.units)

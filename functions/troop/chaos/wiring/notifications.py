@@ -20,8 +20,8 @@ from troop.shared.wiring.environment import settings, variable
 
 
 @cache
-def notifier(of: Callable[[str], Any] = client) -> Notifier:
-    """Creates the notifier. ``of``: returns a service's client."""
+def notifier(client_of: Callable[[str], Any] = client) -> Notifier:
+    """Creates the notifier. ``client_of``: returns a service's client."""
     return Notifier(
         deployment=settings().deployment,
         leashed=settings().leashed,
@@ -29,10 +29,10 @@ def notifier(of: Callable[[str], Any] = client) -> Notifier:
         changes=variable(Variable.CHANGES_TABLE),
         group_tags=variable(Variable.GROUP_TAGS_TABLE),
         state=variable(Variable.STATE_TABLE),
-        change_table=tables.changes(of),
+        change_table=tables.changes(client_of),
         queries=tables.event_queries(),
-        bus=Bus(of("events"), variable(Variable.EVENT_BUS)),
-        topic=Topic(of("sns"), variable(Variable.NEWS_TOPIC)),
+        bus=Bus(client_of("events"), variable(Variable.EVENT_BUS)),
+        topic=Topic(client_of("sns"), variable(Variable.NEWS_TOPIC)),
     )
 
 

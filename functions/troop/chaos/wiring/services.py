@@ -38,16 +38,16 @@ def request_dedup() -> RequestDedup:
 
 
 @cache
-def units(of: Callable[[str], Any] = client) -> Units:
-    """Creates the reader of units. ``of``: returns a service's client."""
+def units(client_of: Callable[[str], Any] = client) -> Units:
+    """Creates the reader of units. ``client_of``: returns a service's client."""
     return Units(
         settings=settings(),
-        autoscaling=of("autoscaling"),
-        policies=tables.policies(of),
-        state=tables.state(of),
-        decisions=tables.decision_queries(of),
-        events=tables.event_queries(of),
-        changes=tables.changes(of),
+        autoscaling=client_of("autoscaling"),
+        policies=tables.policies(client_of),
+        state=tables.state(client_of),
+        decisions=tables.decision_queries(client_of),
+        events=tables.event_queries(client_of),
+        changes=tables.changes(client_of),
     )
 
 

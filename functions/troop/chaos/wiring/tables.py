@@ -1,4 +1,4 @@
-"""Creates the tables of chaos. ``of``: returns a service's client."""
+"""Creates the tables of chaos. ``client_of``: returns a service's client."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def events() -> EventTable:
 
 
 @cache
-def event_queries(of: Callable[[str], Any] = client) -> EventQueries:
-    return EventQueries(of("dynamodb"), variable(Variable.EVENTS_TABLE))
+def event_queries(client_of: Callable[[str], Any] = client) -> EventQueries:
+    return EventQueries(client_of("dynamodb"), variable(Variable.EVENTS_TABLE))
 
 
 @cache
@@ -47,16 +47,16 @@ def decisions() -> DecisionTable:
 
 
 @cache
-def decision_queries(of: Callable[[str], Any] = client) -> DecisionQueries:
-    return DecisionQueries(of("dynamodb"), variable(Variable.DECISIONS_TABLE))
+def decision_queries(client_of: Callable[[str], Any] = client) -> DecisionQueries:
+    return DecisionQueries(client_of("dynamodb"), variable(Variable.DECISIONS_TABLE))
 
 
-def policies(of: Callable[[str], Any] = client) -> PolicyTable:
-    return PolicyTable(of("dynamodb"), variable(Variable.GROUP_TAGS_TABLE))
+def policies(client_of: Callable[[str], Any] = client) -> PolicyTable:
+    return PolicyTable(client_of("dynamodb"), variable(Variable.GROUP_TAGS_TABLE))
 
 
-def state(of: Callable[[str], Any] = client) -> StateTable:
-    return StateTable(of("dynamodb"), variable(Variable.STATE_TABLE), settings().leashed)
+def state(client_of: Callable[[str], Any] = client) -> StateTable:
+    return StateTable(client_of("dynamodb"), variable(Variable.STATE_TABLE), settings().leashed)
 
 
 def strays() -> StrayTable:
@@ -88,8 +88,8 @@ def initial_switch() -> InitialSwitch:
     return InitialSwitch(state(), lambda: earlier_tables().undecided(), environment.now)
 
 
-def changes(of: Callable[[str], Any] = client) -> ChangeTable:
-    return ChangeTable(of("dynamodb"), variable(Variable.CHANGES_TABLE))
+def changes(client_of: Callable[[str], Any] = client) -> ChangeTable:
+    return ChangeTable(client_of("dynamodb"), variable(Variable.CHANGES_TABLE))
 
 
 def claims() -> Claims:

@@ -108,7 +108,7 @@ class Widgets:
             calendars = {name for name, _ in today.calendars} if len(days) > 1 else None
             position = None
             for _ in range(max(1, PAGES // len(days))):
-                page = self.decisions.of_day(today.day, PAGE, position)
+                page = self.decisions.day_page(today.day, PAGE, position)
                 examined += len(page.decisions)
                 rows += [_row(one) for one in page.decisions if calendars is None or one.calendar in calendars]
                 position = page.position
@@ -133,7 +133,7 @@ class Widgets:
     def _unit_decisions(self, request: WidgetRequest, now: datetime) -> UnitDecisionsView:
         unit, days = request["unit"], self._days(request["day"], now)
         day = request["day"] or self._today_of(unit, days)
-        page = self.decisions.of_unit(unit, day, request["limit"], request["position"])
+        page = self.decisions.unit_page(unit, day, request["limit"], request["position"])
         shown = [today for today in days if today.day == day]
         return UnitDecisionsView(
             request, self.state.switch(), shown, [_row(one) for one in page.decisions], page.position
@@ -142,8 +142,8 @@ class Widgets:
     def _today_of(self, unit: str, days: list[Today]) -> date:
         """Returns today on the calendar of the unit's latest decision."""
         last = self.decisions.latest(unit) if len(days) > 1 else None
-        of = {name: today.day for today in days for name, _ in today.calendars}
-        return of.get(last.calendar if last else "default", days[0].day)
+        days_by_calendar = {name: today.day for today in days for name, _ in today.calendars}
+        return days_by_calendar.get(last.calendar if last else "default", days[0].day)
 
     def _days(self, day: date | None, now: datetime) -> list[Today]:
         """Returns the local days to show, latest first; today can differ between calendars."""

@@ -52,12 +52,12 @@ _REFUSALS = {
 }
 
 
-def answers(what: str, *refusals: int) -> dict[int, Any]:
+def answers(description: str, *refusals: int) -> dict[int, Any]:
     """Returns a route's ``responses``: the description of 200, and the errors that the route can answer."""
     # API Gateway itself refuses requests without a valid signature or permission, with messages of its own.
     forbidden = {"description": "The signature is missing or wrong, or IAM does not allow it", "content": {}}
     refused = {code: {"description": _REFUSALS[code], "content": _ERROR} for code in refusals}
-    return {200: {"description": what}, **refused, 403: forbidden}
+    return {200: {"description": description}, **refused, 403: forbidden}
 
 
 _ERROR = {"application/json": {"model": ErrorOut}}

@@ -62,33 +62,33 @@ class Listing(BaseModel):
 
 
 def listed(
-    read: Read[T], of: Callable[[T], Answer], name: Callable[[T], str]
+    read: Read[T], convert: Callable[[T], Answer], name: Callable[[T], str]
 ) -> tuple[list[Answer], list[MalformedOut]]:
     """Returns the answers for what was read, and what is malformed, including values that an answer cannot have.
 
     Args:
         name: returns the table and the key of an item.
     """
-    answers = malformed.read(read.items, _worded(of), name)
+    answers = malformed.read(read.items, _worded(convert), name)
     wrong = (*read.malformed, *answers.malformed)
     return list(answers.items), [MalformedOut.model_validate(one) for one in wrong]
 
 
-def answered(item: T, of: Callable[[T], Answer], name: Callable[[T], str]) -> Answer:
+def answered(item: T, convert: Callable[[T], Answer], name: Callable[[T], str]) -> Answer:
     """Returns the answer for one item.
 
     Raises:
         MalformedItemError: it has values that an answer cannot have.
     """
-    return malformed.read_one(item, _worded(of), name)
+    return malformed.read_one(item, _worded(convert), name)
 
 
-def _worded(of: Callable[[T], Answer]) -> Callable[[T], Answer]:
-    def convert(item: T) -> Answer:
+def _worded(convert: Callable[[T], Answer]) -> Callable[[T], Answer]:
+    def worded(item: T) -> Answer:
         try:
-            return of(item)
+            return convert(item)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             raise ValueError(f"{'.'.join(map(str, first['loc']))} {problem_of(first)}") from None
 
-    return convert
+    return worded

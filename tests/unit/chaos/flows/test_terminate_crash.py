@@ -53,7 +53,7 @@ def test_a_crash_skips_the_shutdown(account: Account, monkeypatch: pytest.Monkey
     event = account.event(WEB)
     assert ec2.requests == [{"InstanceIds": [event.instance_id], "SkipOsShutdown": True}]
     assert event.os_shutdown is False
-    assert EventOut.of(event).os_shutdown is False
+    assert EventOut.from_event(event).os_shutdown is False
 
 
 def test_a_shutdown_is_a_crash_that_does_not_skip_it(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +95,7 @@ def test_rejected_parameter_is_left_out_and_recorded(
     assert ec2.requests[1:] == [{"InstanceIds": [event.instance_id]}]
     assert account.gone() == [event.instance_id]
     assert (event.os_shutdown, event.attempts) == (True, 1)
-    assert EventOut.of(event).os_shutdown is True
+    assert EventOut.from_event(event).os_shutdown is True
 
 
 def test_the_record_outlives_a_lost_answer(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ ON_DEMAND = dict(asl.states(asl.load(asl.ROOT / "statemachines" / "on_demand.asl
 
 
 def test_the_limits_here_are_those_of_the_settings() -> None:
-    source = (asl.ROOT / "functions" / "troop" / "settings.py").read_text()
+    source = (asl.ROOT / "functions" / "troop" / "shared" / "settings.py").read_text()
     assert f'"recovery_timeout_minutes": values.whole(1, {LONGEST_TIMEOUT // timedelta(minutes=1)})' in source
     assert f'"max_in_flight": values.whole(1, {MOST_IN_FLIGHT})' in source
 

@@ -147,19 +147,19 @@ def _unless_none(hint: Any) -> tuple[Any, bool]:
 def _conversions(hint: Any) -> tuple[Convert | None, Convert]:
     """Returns how to encode and decode the values of a hint."""
     hint, _ = _unless_none(hint)
-    origin, of = get_origin(hint), get_args(hint)
+    origin, arguments = get_origin(hint), get_args(hint)
     if origin in (tuple, list, frozenset):
-        encode, decode = _conversions(of[0])
+        encode, decode = _conversions(arguments[0])
         whole: Convert = sorted if origin is frozenset else list
         return whole if encode is None else partial(_list, encode), partial(_items, origin, decode)
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        encode, decode = _conversions(of[1])
+        encode, decode = _conversions(arguments[1])
         return dict if encode is None else partial(_object, encode), partial(_keys, decode)
     if isinstance(hint, type) and is_dataclass(hint):
         return to_document, partial(from_document, hint)
     if isinstance(hint, type) and issubclass(hint, Enum):
         return lambda member: member.value, hint
-    return _OF_TYPE.get(hint, (partial(plain, list), partial(plain, tuple)))
+    return _CONVERSIONS.get(hint, (partial(plain, list), partial(plain, tuple)))
 
 
 def _by(name: str, kind: Any) -> tuple[Convert, Convert]:
@@ -250,7 +250,7 @@ def _number(value: Any) -> Any:
 _real = _exactly(float, int)
 
 
-_OF_TYPE: dict[Any, tuple[Convert | None, Convert]] = {
+_CONVERSIONS: dict[Any, tuple[Convert | None, Convert]] = {
     str: (None, _exactly(str)),
     bool: (None, _exactly(bool)),
     int: (None, _whole),

@@ -76,7 +76,7 @@ def perform(
     begun = replace(begun, started_at=time.time())
     if release.measured_seconds:
         begun = replace(begun, measured_from=measured_from, warm_up_seconds=release.warm_up_seconds)
-    sampler = Sampler.of_phase(release.timeout_seconds)
+    sampler = Sampler.from_timeout(release.timeout_seconds)
     sampler.start()
     live = _live_upload(place, begun, sampler, put_live)
     try:

@@ -105,7 +105,7 @@ def _memory(_: Reading, after: Reading) -> Figures:
 
 
 def _disks(before: Reading, after: Reading) -> Figures:
-    reads, read, writes, written = _spent(_of_disks(before.diskstats), _of_disks(after.diskstats))
+    reads, read, writes, written = _spent(_disk_counters(before.diskstats), _disk_counters(after.diskstats))
     return {
         "disk_reads": reads,
         "disk_read_bytes": SECTOR * read,
@@ -114,18 +114,18 @@ def _disks(before: Reading, after: Reading) -> Figures:
     }
 
 
-def _of_disks(diskstats: str | None) -> dict[str, list[int]]:
+def _disk_counters(diskstats: str | None) -> dict[str, list[int]]:
     """Returns reads, sectors read, writes and sectors written by disk."""
     fields = [line.split() for line in _lines(diskstats)]
     return {f[2]: [int(f[n]) for n in (3, 5, 7, 9)] for f in fields if WHOLE_DISK.fullmatch(f[2])}
 
 
 def _network(before: Reading, after: Reading) -> Figures:
-    received, sent = _spent(_of_interfaces(before.net_dev), _of_interfaces(after.net_dev))
+    received, sent = _spent(_interface_counters(before.net_dev), _interface_counters(after.net_dev))
     return {"network_received_bytes": received, "network_sent_bytes": sent}
 
 
-def _of_interfaces(net_dev: str | None) -> dict[str, list[int]]:
+def _interface_counters(net_dev: str | None) -> dict[str, list[int]]:
     """Returns bytes received and sent by interface."""
     named = [line.split(":", 1) for line in _lines(net_dev) if ":" in line]
     fields = {name.strip(): values.split() for name, values in named}
@@ -166,11 +166,11 @@ def device_figures(before: str | None, after: str | None) -> dict[str, Figures]:
 
     A counter that has decreased, because the kernel's milliseconds begin again at 2^32, is unknown for this interval.
     """
-    old, new = _of_devices(before), _of_devices(after)
-    return {name: _of_device(old[name], new[name]) for name in list(new)[:MOST_DEVICES] if name in old}
+    old, new = _device_counters(before), _device_counters(after)
+    return {name: _device_figures(old[name], new[name]) for name in list(new)[:MOST_DEVICES] if name in old}
 
 
-def _of_devices(diskstats: str | None) -> dict[str, list[int]]:
+def _device_counters(diskstats: str | None) -> dict[str, list[int]]:
     """Returns the eleven counters of each device; nothing if they cannot be read."""
     try:
         fields = [line.split() for line in _lines(diskstats)]
@@ -183,7 +183,7 @@ def _of_devices(diskstats: str | None) -> dict[str, list[int]]:
         return {}
 
 
-def _of_device(before: list[int], after: list[int]) -> Figures:
+def _device_figures(before: list[int], after: list[int]) -> Figures:
     spent = [b - a if b >= a else None for a, b in zip(before, after)]
     reads, _, read, reading, writes, _, written, writing, _, busy, queue = spent
     return {

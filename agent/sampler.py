@@ -134,7 +134,7 @@ class Sampler:
         self._thread = threading.Thread(target=self._sample, name="sampler", daemon=True)
 
     @classmethod
-    def of_phase(cls, timeout_seconds: float) -> Sampler:
+    def from_timeout(cls, timeout_seconds: float) -> Sampler:
         """Returns a sampler for a phase of at most this length."""
         interval = interval_for(timeout_seconds)
         return cls(interval, device_interval=max(interval, interval_for(timeout_seconds, MOST_DEVICE_SAMPLES)))

@@ -123,7 +123,7 @@ class Session:
             self._put(failed, self._keys.node(identity.id), self._place.home / "node.json")
         if self.phase is not None:
             begun = blank(self._place, self.phase, self._rank or 0, self._watch.estimate())
-            summary = replace(begun, outcome=outcome, reason=problem, **self._of_spot())
+            summary = replace(begun, outcome=outcome, reason=problem, **self._spot_fields())
             self._put_summary(summary.document())
 
     def report_reboot(self) -> None:
@@ -158,7 +158,7 @@ class Session:
             file.flush()
             os.fsync(file.fileno())
 
-    def _of_spot(self) -> dict[str, Any]:
+    def _spot_fields(self) -> dict[str, Any]:
         """Returns the fields about spot for a phase's summary."""
         return {"interruption": self.watch.notice, "rebalance_recommended_at": self.watch.rebalance_at}
 
@@ -303,7 +303,7 @@ class Session:
             self._store.put(packed, self._keys.output(phase, node))
         except AgentError as error:
             say(f"{phase}: cannot upload the script's output: {error}")
-        self._put_summary(replace(done.summary, **self._of_spot()).document())
+        self._put_summary(replace(done.summary, **self._spot_fields()).document())
 
     def _put_summary(self, document: dict[str, Any]) -> None:
         phase, node = document["phase"], document["node"]

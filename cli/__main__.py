@@ -6,7 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 if __name__ == "__main__":
-    # Python has put this very folder first, whose modules are to be found as `cli.…` alone.
+    # Remove this folder from sys.path: import its modules only as `cli.NAME`.
     sys.path[:1] = [str(ROOT), str(ROOT / "functions")]
     try:
         from cli.app import main

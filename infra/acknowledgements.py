@@ -59,9 +59,9 @@ def acknowledgements(stack: TroopStack) -> Iterator[Acknowledgement]:
     yield from _roles(stack)
     yield from _data(stack)
     yield from _api(stack)
-    for queue, what in ((stack.schedules.undelivered, "ticks"), (stack.notifications.undelivered, "notifications")):
+    for queue, content in ((stack.schedules.undelivered, "ticks"), (stack.notifications.undelivered, "notifications")):
         reason = (
-            f"The queue itself holds undelivered {what}. Settled messages are removed; the others stay, and keep an "
+            f"The queue itself holds undelivered {content}. Settled messages are removed; the others stay, and keep an "
             "alarm on."
         )
         yield Acknowledgement(queue, "SQS3", reason)

@@ -19,7 +19,7 @@ from constructs import Construct
 
 from infra.health_targets import HealthTargets
 from infra.keys import data_key
-from infra.metric_helpers import of_executions, ours, waiting_in
+from infra.metric_helpers import execution_metric, troop_metric, waiting_in
 from infra.periodic_schedules import MINUTES
 from infra.settings import DeploymentSettings
 from troop.shared.metrics import CHILDREN, Metric
@@ -37,7 +37,7 @@ class AlarmSpec:
 
     Attributes:
         name: a few words in one, such as ``TicksMissing``, to follow the deployment's name.
-        what: a sentence that states what happened.
+        summary: a sentence that states what happened.
         anchor: of its entry in the runbook.
         metric: with its statistic and period.
         missing: how to treat missing values.
@@ -46,7 +46,7 @@ class AlarmSpec:
     """
 
     name: str
-    what: str
+    summary: str
     anchor: str
     metric: cloudwatch.IMetric
     missing: cloudwatch.TreatMissingData = NOT_BREACHING
@@ -76,12 +76,15 @@ class Alarms(Construct):
         *,
         targets: HealthTargets,
         on_demand: sfn.IStateMachine,
-        untold: sqs.IQueue,
+        lost_notifications: sqs.IQueue,
         teardown: sfn.IStateMachine | None,
         warning_specs: Iterable[AlarmSpec],
     ) -> None:
         """Creates the alarms."""
-        act_now_specs = (*_alarms(targets, on_demand, untold), *(_of_benchmarks(teardown) if teardown else ()))
+        act_now_specs = (
+            *_chaos_alarms(targets, on_demand, lost_notifications),
+            *(_benchmark_alarms(teardown) if teardown else ()),
+        )
         self.act_now_alarms = [self._alarm(spec, self.act_now_topic) for spec in act_now_specs]
         self.warning_alarms = [self._alarm(spec, self.warning_topic) for spec in warning_specs]
 
@@ -105,7 +108,7 @@ class Alarms(Construct):
             # The name appears in the subject of mails and on the dashboard. No alarm's name contains a hyphen, so
             # these names are unique if the stacks' are. A renamed alarm loses its history.
             alarm_name=f"{cdk.Aws.STACK_NAME}-{spec.name}",
-            alarm_description=f"{spec.what} What to do: {self._runbook}#{spec.anchor}",
+            alarm_description=f"{spec.summary} What to do: {self._runbook}#{spec.anchor}",
             metric=spec.metric,
             threshold=spec.threshold,
             comparison_operator=(
@@ -122,21 +125,23 @@ class Alarms(Construct):
         return alarm
 
 
-def _alarms(targets: HealthTargets, on_demand: sfn.IStateMachine, untold: sqs.IQueue) -> Iterator[AlarmSpec]:
+def _chaos_alarms(
+    targets: HealthTargets, on_demand: sfn.IStateMachine, lost_notifications: sqs.IQueue
+) -> Iterator[AlarmSpec]:
     # The watchdog writes every quarter of an hour: until then, its last value applies.
     until_it_speaks = IGNORED
     yield AlarmSpec(
         "UnitUnrecovered",
         "A unit did not recover in time after a termination, and is excluded from chaos.",
         "unit-unrecovered",
-        ours(Metric.UNITS_UNRECOVERED),
+        troop_metric(Metric.UNITS_UNRECOVERED),
         until_it_speaks,
     )
     yield AlarmSpec(
         "TicksMissing",
         "Ticks are due by the calendars, but the workflow does not start.",
         "ticks-missing",
-        ours(Metric.MISSING_TICKS),
+        troop_metric(Metric.MISSING_TICKS),
         until_it_speaks,
     )
     # The workflow tolerates failures of its children, which have an ARN, and so metrics, of their own.
@@ -144,14 +149,14 @@ def _alarms(targets: HealthTargets, on_demand: sfn.IStateMachine, untold: sqs.IQ
         "TerminationsFailed",
         "A termination or its recovery checks failed at every try.",
         "terminations-failed",
-        of_executions("Failed", f"{targets.machine.state_machine_arn}/{CHILDREN}"),
+        execution_metric("Failed", f"{targets.machine.state_machine_arn}/{CHILDREN}"),
         NOT_BREACHING,
     )
     yield AlarmSpec(
         "OnDemandFailed",
         "A termination on demand or its recovery checks failed at every try.",
         "terminations-failed",
-        of_executions("Failed", on_demand.state_machine_arn),
+        execution_metric("Failed", on_demand.state_machine_arn),
         NOT_BREACHING,
     )
     for kind, how in {"Failed": "failed", "TimedOut": "took too long", "Aborted": "was stopped"}.items():
@@ -159,7 +164,7 @@ def _alarms(targets: HealthTargets, on_demand: sfn.IStateMachine, untold: sqs.IQ
             f"Ticks{kind}",
             f"An execution of the chaos workflow {how}.",
             "ticks-failed",
-            of_executions(kind, targets.machine.state_machine_arn),
+            execution_metric(kind, targets.machine.state_machine_arn),
             NOT_BREACHING,
         )
     yield AlarmSpec(
@@ -173,20 +178,20 @@ def _alarms(targets: HealthTargets, on_demand: sfn.IStateMachine, untold: sqs.IQ
         "NotificationsLost",
         "A notification of a recorded event or change could not be delivered.",
         "notifications-lost",
-        waiting_in(untold),
+        waiting_in(lost_notifications),
         NOT_BREACHING,
     )
     yield AlarmSpec(
         "WatchdogSilent",
         "The watchdog has written no metrics for a while: other alarms may not go off.",
         "watchdog-silent",
-        ours(Metric.FAILING_CHECKS, cloudwatch.Stats.SAMPLE_COUNT, cdk.Duration.minutes(MINUTES)),
+        troop_metric(Metric.FAILING_CHECKS, cloudwatch.Stats.SAMPLE_COUNT, cdk.Duration.minutes(MINUTES)),
         BREACHING,
         silence=True,
     )
 
 
-def _of_benchmarks(teardown: sfn.IStateMachine) -> Iterator[AlarmSpec]:
+def _benchmark_alarms(teardown: sfn.IStateMachine) -> Iterator[AlarmSpec]:
     """Yields the alarms of benchmarks. A failed run is only its owner's concern, but its leftovers cost money by the
     hour.
     """
@@ -194,7 +199,7 @@ def _of_benchmarks(teardown: sfn.IStateMachine) -> Iterator[AlarmSpec]:
         "ReaperSilent",
         "The reaper has written no metrics for a while: leftovers of benchmarks are not removed.",
         "reaper-silent",
-        ours(Metric.REAPER_FINDS, cloudwatch.Stats.SAMPLE_COUNT, cdk.Duration.minutes(MINUTES)),
+        troop_metric(Metric.REAPER_FINDS, cloudwatch.Stats.SAMPLE_COUNT, cdk.Duration.minutes(MINUTES)),
         BREACHING,
         silence=True,
     )
@@ -204,6 +209,6 @@ def _of_benchmarks(teardown: sfn.IStateMachine) -> Iterator[AlarmSpec]:
             f"Teardown{kind}",
             f"The teardown of a benchmark {how}: some of its resources may still exist.",
             "teardown-failed",
-            of_executions(kind, teardown.state_machine_arn),
+            execution_metric(kind, teardown.state_machine_arn),
             NOT_BREACHING,
         )

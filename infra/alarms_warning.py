@@ -17,7 +17,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.alarms import IGNORED, AlarmSpec
-from infra.metric_helpers import ours, throttled_anywhere, waiting_in
+from infra.metric_helpers import throttled_anywhere, troop_metric, waiting_in
 from infra.partitions import in_china
 from troop.shared.metrics import CURRENCY, Metric
 
@@ -54,7 +54,7 @@ def warning_specs(
         "SlowRecoveries",
         "A unit took more than twice as long to recover as usual.",
         "slow-recoveries",
-        ours(Metric.SLOW_RECOVERIES, _SUM, _HOUR),
+        troop_metric(Metric.SLOW_RECOVERIES, _SUM, _HOUR),
     )
     yield AlarmSpec(
         "ApiErrors",
@@ -67,14 +67,14 @@ def warning_specs(
         "StepsFailing",
         f"Functions failed {MANY} or more times within an hour; a retry may have succeeded.",
         "steps-failing",
-        ours(Metric.STEPS_FAILED, _SUM, _HOUR),
+        troop_metric(Metric.STEPS_FAILED, _SUM, _HOUR),
         threshold=MANY,
     )
     yield AlarmSpec(
         "NotificationsFailing",
         f"{SOME} or more attempts at notifications failed within a quarter of an hour; they are retried.",
         "notifications-failing",
-        ours(Metric.NOTIFICATIONS_FAILED, _SUM, _QUARTER),
+        troop_metric(Metric.NOTIFICATIONS_FAILED, _SUM, _QUARTER),
         threshold=SOME,
     )
     for name, function in busy.items():
@@ -108,27 +108,27 @@ def benchmark_warning_specs(scope: Construct, daily_cost: float, failed_reports:
         "ReaperFound",
         "A benchmark left resources behind, or did not end in time, and the reaper intervened.",
         "reaper-found",
-        ours(Metric.REAPER_FINDS),
+        troop_metric(Metric.REAPER_FINDS),
         IGNORED,  # the reaper writes every quarter of an hour, as the watchdog does
     )
     yield AlarmSpec(
         "ReaperOff",
         "The reaper is switched off: leftovers of benchmarks stay until it is on again.",
         "reaper-off",
-        ours(Metric.REAPER_OFF, period=_TWO_ROUNDS),
+        troop_metric(Metric.REAPER_OFF, period=_TWO_ROUNDS),
     )
     yield AlarmSpec(
         "LeftBehind",
         "Troop does not remove a resource with the tags of a benchmark's run: it is protected, or only its tags "
         "connect it with the run.",
         "left-behind",
-        ours(Metric.LEFT_BEHIND, period=_TWO_ROUNDS),
+        troop_metric(Metric.LEFT_BEHIND, period=_TWO_ROUNDS),
     )
     yield AlarmSpec(
         "StartsRefused",
         "A schedule of a benchmark could not start its run.",
         "starts-refused",
-        ours(Metric.STARTS_REFUSED),
+        troop_metric(Metric.STARTS_REFUSED),
     )
     # The requester of a report gets no error: the teardown ignores its failure, and the API does not wait. Both leave
     # retries to Lambda, which drops calls that were throttled or failed at every try. China lacks the metric for that,
@@ -144,6 +144,6 @@ def benchmark_warning_specs(scope: Construct, daily_cost: float, failed_reports:
         "BenchmarkCost",
         f"Benchmarks and fleets cost {daily_cost:g} or more within a day.",
         "benchmark-cost",
-        ours(Metric.RUN_COST, _SUM, _DAY, **{CURRENCY: currency}),
+        troop_metric(Metric.RUN_COST, _SUM, _DAY, **{CURRENCY: currency}),
         threshold=daily_cost,
     )

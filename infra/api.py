@@ -47,10 +47,10 @@ ROUTES = (
     "PATCH /fleets/{fleet}",
     "DELETE /fleets/{fleet}",
 )
-_OF_BENCHMARKS = ("/benchmarks", "/fleets")
+_BENCHMARK_PATHS = ("/benchmarks", "/fleets")
 _REQUESTS_PER_SECOND = 50
 _BURST = 100
-_OF_METHODS = {"/switch/PATCH": (10, 20)} | dict.fromkeys(
+_METHOD_THROTTLES = {"/switch/PATCH": (10, 20)} | dict.fromkeys(
     (
         "/benchmarks/POST",
         "/benchmarks/estimate/POST",
@@ -107,8 +107,8 @@ class Api(Construct):
                     method: apigateway.MethodDeploymentOptions(
                         metrics_enabled=False, throttling_rate_limit=rate, throttling_burst_limit=burst
                     )
-                    for method, (rate, burst) in _OF_METHODS.items()
-                    if settings.chaos.benchmarks or not method.startswith(_OF_BENCHMARKS)
+                    for method, (rate, burst) in _METHOD_THROTTLES.items()
+                    if settings.chaos.benchmarks or not method.startswith(_BENCHMARK_PATHS)
                 },
             ),
             default_method_options=apigateway.MethodOptions(authorization_type=apigateway.AuthorizationType.IAM),
@@ -127,7 +127,7 @@ class Api(Construct):
         integration = apigateway.LambdaIntegration(handler, allow_test_invoke=False)
         for route in ROUTES:
             method, _, path = route.partition(" ")
-            if path.startswith(_OF_BENCHMARKS) and not settings.chaos.benchmarks:
+            if path.startswith(_BENCHMARK_PATHS) and not settings.chaos.benchmarks:
                 continue
             parameter = path.partition("{")[2].partition("}")[0]
             self.rest_api.root.resource_for_path(path).add_method(

@@ -44,7 +44,7 @@ def bench_acknowledgements(
     benchmarks: Benchmarks, functions: Functions, buckets: Sequence[str]
 ) -> Iterator[tuple[IConstruct, str, str]]:
     """Yields (construct, finding, reason) for each."""
-    for role, findings, reason in _of_roles(benchmarks, functions):
+    for role, findings, reason in _role_findings(benchmarks, functions):
         for finding in findings:
             if "*" in finding:  # a question mark is no finding
                 yield role, f"IAM5[Resource::{finding}]", reason
@@ -84,10 +84,10 @@ def bench_acknowledgements(
         )
 
 
-def _of_roles(benchmarks: Benchmarks, functions: Functions) -> Iterator[tuple[IConstruct, Sequence[str], str]]:
+def _role_findings(benchmarks: Benchmarks, functions: Functions) -> Iterator[tuple[IConstruct, Sequence[str], str]]:
     results = f"<{logical_id(benchmarks.data.results)}.Arn>"
     runs, artifacts = f"{results}/{RUN_OBJECTS}", f"{results}/{ARTIFACT_OBJECTS}"
-    of_benchmark, of_teardown, of_fleet = (
+    benchmark_executions, teardown_executions, fleet_executions = (
         f"arn:<AWS::Partition>:states:{_ACCOUNT}:execution:<{logical_id(machine)}.Name>"
         for machine in (benchmarks.benchmark, benchmarks.teardown, benchmarks.fleet)
     )
@@ -122,13 +122,13 @@ def _of_roles(benchmarks: Benchmarks, functions: Functions) -> Iterator[tuple[IC
     own = [f"{results}/{DATA_OBJECTS}"] if benchmarks.own_data else []
     if own:
         yield functions.roles["teardown"], own, _OBJECTS
-    yield functions.roles["reaper"], [f"{of_benchmark}:*", f"{of_fleet}:*"], _EXECUTIONS
+    yield functions.roles["reaper"], [f"{benchmark_executions}:*", f"{fleet_executions}:*"], _EXECUTIONS
     yield functions.roles["report"], [runs, *(f"{results}/{keys}" for keys in WRITTEN_BY_REPORT)], _OBJECTS
     yield functions.roles["api"], [runs, artifacts, registrations], _OBJECTS
     yield functions.roles["api"], [f"{results}/{keys}" for keys in REPORTS], _OBJECTS
     for name in ("api", "widgets"):
         yield functions.roles[name], [f"{results}/{keys}" for keys in WATCHED], _OBJECTS
-    yield functions.roles["api"], [f"{of_benchmark}:*", f"{of_fleet}:*"], _EXECUTIONS
+    yield functions.roles["api"], [f"{benchmark_executions}:*", f"{fleet_executions}:*"], _EXECUTIONS
     requests = f"{results}/{SCHEDULE_OBJECTS}"
     yield functions.roles["api"], [requests], _OBJECTS
     yield functions.roles["start"], [runs, artifacts, requests], _OBJECTS
@@ -139,15 +139,15 @@ def _of_roles(benchmarks: Benchmarks, functions: Functions) -> Iterator[tuple[IC
     )
     yield functions.roles["fleet"], [groups], _REMOVED
     yield functions.roles["fleet"], [registrations, f"{results}/{ROSTERS}"], _OBJECTS
-    yield benchmarks.fleet_role, [f"{of_teardown}:*"], _EXECUTIONS
+    yield benchmarks.fleet_role, [f"{teardown_executions}:*"], _EXECUTIONS
     # cdk-nag shows variables of IAM like references of CloudFormation.
     written = [f"{results}/{keys.replace('${', '<').replace('}', '>')}" for keys in WRITTEN_BY_NODES]
     yield benchmarks.nodes.role, [runs, artifacts, *written, *own], _OBJECTS
     for role in benchmarks.roles:
         yield role, ["*"], _TELEMETRY
     yield benchmarks.benchmark_role, [runs], _OBJECTS
-    yield benchmarks.benchmark_role, [f"{of_teardown}:*"], _EXECUTIONS
-    yield benchmarks.map_children, [f"{of_benchmark}:*", f"{of_benchmark}/*"], _EXECUTIONS
+    yield benchmarks.benchmark_role, [f"{teardown_executions}:*"], _EXECUTIONS
+    yield benchmarks.map_children, [f"{benchmark_executions}:*", f"{benchmark_executions}/*"], _EXECUTIONS
 
 
 def _ec2(*kinds: str) -> list[str]:

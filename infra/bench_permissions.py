@@ -47,9 +47,9 @@ RUN_OBJECTS = f"{RUNS_PREFIX}*"
 ARTIFACT_OBJECTS = f"{ARTIFACTS_PREFIX}*"
 DATA_OBJECTS = f"{DATA_PREFIX}*"
 _DATA = ("s3:DeleteObject", "s3:GetObject", "s3:PutObject")
-OF_FLEETS = cell_id(1)
-REGISTRATIONS = in_any_run(f"{OF_FLEETS}/nodes/*")
-ROSTERS = in_any_run(f"{OF_FLEETS}/roster.json")
+FLEET_CELL = cell_id(1)
+REGISTRATIONS = in_any_run(f"{FLEET_CELL}/nodes/*")
+ROSTERS = in_any_run(f"{FLEET_CELL}/roster.json")
 """Of standing fleets, which have one cell."""
 
 WRITTEN_BY_NODES = (
@@ -161,7 +161,7 @@ def launch(
         *never_touches(
             [PROTECTED_TAG], "autoscaling:PutScheduledUpdateGroupAction", "autoscaling:UpdateAutoScalingGroup"
         ),
-        allow(["ec2:RunInstances"], _ec2(stack, "instance"), conditions=_of_types(instance_types)),
+        allow(["ec2:RunInstances"], _ec2(stack, "instance"), conditions=_type_conditions(instance_types)),
         allow(
             ["ec2:RunInstances"],
             *(_ec2(stack, kind) for kind in ("network-interface", "volume")),
@@ -175,8 +175,8 @@ def launch(
         allow(["ec2:RunInstances"], *(_ec2(stack, "subnet", subnet) for subnet in subnets)),
         # For spot, EC2 may also check the request, which carries no tags of Troop's; the instances it launches must.
         allow(["ec2:RunInstances"], _ec2(stack, "spot-instances-request")),
-        *_of_images(images),
-        *_of_snapshots(snapshots),
+        *_allowed_images(images),
+        *_allowed_snapshots(snapshots),
         allow(
             ["ec2:CreateTags"],
             *(
@@ -203,14 +203,14 @@ def _service_linked(role: ServiceRole) -> list[iam.PolicyStatement]:
     return [allow(["iam:GetRole"], arn), allow(["iam:CreateServiceLinkedRole"], arn, conditions=only)]
 
 
-def _of_types(instance_types: Sequence[str]) -> dict[str, Any]:
+def _type_conditions(instance_types: Sequence[str]) -> dict[str, Any]:
     """Returns the condition on new instances: tagged as this deployment's, and of an allowed type."""
     if "*" in instance_types:
         return _CREATED
     return {**_CREATED, "StringLike": {"ec2:InstanceType": list(instance_types)}}
 
 
-def _of_images(images: Sequence[str]) -> list[iam.PolicyStatement]:
+def _allowed_images(images: Sequence[str]) -> list[iam.PolicyStatement]:
     """Allows launching Amazon's images and those with allowed ids; with an allowed parameter of the account, also the
     account's images: what a parameter contains is unknown here.
     """
@@ -223,7 +223,7 @@ def _of_images(images: Sequence[str]) -> list[iam.PolicyStatement]:
     ]
 
 
-def _of_snapshots(snapshots: Sequence[str]) -> list[iam.PolicyStatement]:
+def _allowed_snapshots(snapshots: Sequence[str]) -> list[iam.PolicyStatement]:
     """Allows launching with volumes that have the data of allowed snapshots, if the account owns these."""
     arns = [snapshot_arn(name) for name in snapshots]
     own = {"StringEquals": {"ec2:Owner": cdk.Aws.ACCOUNT_ID}}
@@ -454,7 +454,7 @@ def _looks_up(
     return [
         *([allow(["ssm:GetParameter"], *parameters)] if (parameters := parameter_arns(images)) else []),
         *([allow(["ec2:DescribeSnapshots"], "*")] if snapshots else []),
-        *_of_targets(targets, is_own_network),
+        *_target_lookups(targets, is_own_network),
         allow(
             [
                 "ec2:DescribeImages",
@@ -471,7 +471,7 @@ def _looks_up(
     ]
 
 
-def _of_targets(targets: Sequence[str], is_own_network: bool) -> list[iam.PolicyStatement]:
+def _target_lookups(targets: Sequence[str], is_own_network: bool) -> list[iam.PolicyStatement]:
     """Allows looking up the allowed kinds of targets, and whether an existing network has an endpoint of S3."""
     entries = [parse_allowed(target) for target in targets]
     actions = {

@@ -35,7 +35,7 @@ CHARTS = {
     "troop/report/echarts.NOTICE": "echarts/NOTICE",
 }
 """Files from npm to add to the code: the reader's browser draws the charts of reports."""
-_OF_SCRIPTS = (
+_SCRIPT_MODULES = (
     "devices",
     "hdr_live",
     "hdr_log",
@@ -48,7 +48,7 @@ _OF_SCRIPTS = (
     "whole_file",
 )
 _PACKAGES = ("troop/disks", "troop/measure/collectors", "troop/measure/s3")
-OF_NODES = (*_PACKAGES, *(f"troop/measure/{name}.py" for name in _OF_SCRIPTS))
+NODE_MODULES = (*_PACKAGES, *(f"troop/measure/{name}.py" for name in _SCRIPT_MODULES))
 """Packages and modules that no function imports."""
 
 SIZE_LIMIT = 30_000_000
@@ -121,7 +121,7 @@ def _package(target: str) -> Path:
 
 def _is_of_nodes(path: Path) -> bool:
     """Checks whether only nodes run a module. They have it from ``agent.pyz``."""
-    return f"{path.relative_to(FUNCTIONS).as_posix()}/".startswith(tuple(f"{part}/" for part in OF_NODES))
+    return f"{path.relative_to(FUNCTIONS).as_posix()}/".startswith(tuple(f"{part}/" for part in NODE_MODULES))
 
 
 def _agent() -> bytes:

@@ -18,7 +18,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.metric_helpers import of_executions, ours, ours_by, throttled, throttled_indices, waiting_in
+from infra.metric_helpers import execution_metric, throttled, throttled_indices, troop_metric, troop_metrics, waiting_in
 from troop.shared.metrics import Metric
 
 WIDTH = 24
@@ -44,7 +44,7 @@ CUSTOM = {
 }
 """The custom widgets, with their titles."""
 
-OF_BENCHMARKS = frozenset({"runs", "live"})
+BENCHMARK_WIDGETS = frozenset({"runs", "live"})
 """The custom widgets that exist only in deployments that run benchmarks."""
 
 
@@ -116,25 +116,25 @@ def _business(shown: Shown) -> list[list[cloudwatch.IWidget]]:
             )
         ],
         [
-            _number("Terminations", [ours(Metric.TERMINATIONS, _SUM, _DAY)], whole=True),
-            _number("Recovered", [ours(Metric.RECOVERIES, _SUM, _DAY)], whole=True),
-            _number("Not recovered", [ours(Metric.UNRECOVERED, _SUM, _DAY)], whole=True),
-            _number("Units out of chaos", [ours(Metric.UNITS_UNRECOVERED, _MAXIMUM, _QUARTER)]),
-            _number("Taking part (day max)", [ours_by(Metric.UNITS_TAKING_PART, _MAXIMUM, _DAY, filled=False)]),
-            _number("Opted out (day max)", [ours_by(Metric.UNITS_OPTED_OUT, _MAXIMUM, _DAY, filled=False)]),
+            _number("Terminations", [troop_metric(Metric.TERMINATIONS, _SUM, _DAY)], whole=True),
+            _number("Recovered", [troop_metric(Metric.RECOVERIES, _SUM, _DAY)], whole=True),
+            _number("Not recovered", [troop_metric(Metric.UNRECOVERED, _SUM, _DAY)], whole=True),
+            _number("Units out of chaos", [troop_metric(Metric.UNITS_UNRECOVERED, _MAXIMUM, _QUARTER)]),
+            _number("Taking part (day max)", [troop_metrics(Metric.UNITS_TAKING_PART, _MAXIMUM, _DAY, filled=False)]),
+            _number("Opted out (day max)", [troop_metrics(Metric.UNITS_OPTED_OUT, _MAXIMUM, _DAY, filled=False)]),
         ],
         [
-            _graph("Outcomes of terminations", [ours_by(Metric.OUTCOMES, _SUM, _HOUR)]),
+            _graph("Outcomes of terminations", [troop_metrics(Metric.OUTCOMES, _SUM, _HOUR)]),
             _graph(
                 "Seconds to recovery",
                 [
-                    ours(Metric.RECOVERY_SECONDS, "p50", _HOUR, "p50"),
-                    ours(Metric.RECOVERY_SECONDS, "p95", _HOUR, "p95"),
-                    ours(Metric.RECOVERY_SECONDS, _MAXIMUM, _HOUR, "longest"),
+                    troop_metric(Metric.RECOVERY_SECONDS, "p50", _HOUR, "p50"),
+                    troop_metric(Metric.RECOVERY_SECONDS, "p95", _HOUR, "p95"),
+                    troop_metric(Metric.RECOVERY_SECONDS, _MAXIMUM, _HOUR, "longest"),
                 ],
-                right=[ours(Metric.SLOW_RECOVERIES, _SUM, _HOUR, "slow for their unit")],
+                right=[troop_metric(Metric.SLOW_RECOVERIES, _SUM, _HOUR, "slow for their unit")],
             ),
-            _graph("Decisions by reason", [ours_by(Metric.DECISIONS, _SUM, _HOUR)], stacked=True),
+            _graph("Decisions by reason", [troop_metrics(Metric.DECISIONS, _SUM, _HOUR)], stacked=True),
         ],
         *_custom(shown, ("events",)),  # only the two narrow widgets share a row
         *_custom(shown, ("decisions", "runs")),
@@ -144,21 +144,21 @@ def _business(shown: Shown) -> list[list[cloudwatch.IWidget]]:
         rows += _custom(shown, ("live",))
         rows.append(
             [
-                _graph("Benchmarks and fleets that ended, by status", [ours_by(Metric.RUNS_ENDED, _SUM, _DAY)]),
-                _graph("Cost of benchmarks and fleets", [ours_by(Metric.RUN_COST, _SUM, _DAY)]),
+                _graph("Benchmarks and fleets that ended, by status", [troop_metrics(Metric.RUNS_ENDED, _SUM, _DAY)]),
+                _graph("Cost of benchmarks and fleets", [troop_metrics(Metric.RUN_COST, _SUM, _DAY)]),
                 _graph(
                     "Running now",
-                    [ours_by(Metric.NODES_ALIVE, _MAXIMUM, _QUARTER)],
-                    right=[ours_by(Metric.RUNS_OPEN, _MAXIMUM, _QUARTER)],
+                    [troop_metrics(Metric.NODES_ALIVE, _MAXIMUM, _QUARTER)],
+                    right=[troop_metrics(Metric.RUNS_OPEN, _MAXIMUM, _QUARTER)],
                     names=("nodes", "runs and fleets"),
                 ),
                 _graph(
                     "Left behind",
-                    [ours(Metric.LEFT_BEHIND, _MAXIMUM, _QUARTER, "resources")],
-                    right=[ours(Metric.REAPER_OFF, _MAXIMUM, _QUARTER, "reaper off")],
+                    [troop_metric(Metric.LEFT_BEHIND, _MAXIMUM, _QUARTER, "resources")],
+                    right=[troop_metric(Metric.REAPER_OFF, _MAXIMUM, _QUARTER, "reaper off")],
                 ),
-                _graph("Reaper findings", [ours(Metric.REAPER_FINDS, _MAXIMUM, _QUARTER, "findings")]),
-                _graph("Refused starts of schedules", [ours(Metric.STARTS_REFUSED, _SUM, _HOUR, "refused")]),
+                _graph("Reaper findings", [troop_metric(Metric.REAPER_FINDS, _MAXIMUM, _QUARTER, "findings")]),
+                _graph("Refused starts of schedules", [troop_metric(Metric.STARTS_REFUSED, _SUM, _HOUR, "refused")]),
             ]
         )
     return rows
@@ -188,14 +188,14 @@ def _operations(shown: Shown) -> list[list[cloudwatch.IWidget]]:
         [
             _graph(
                 "Ticks",
-                [ours(Metric.TICKS, _SUM, _QUARTER, "decided")],
-                right=[ours(Metric.MISSING_TICKS, _MAXIMUM, _QUARTER, "missing")],
+                [troop_metric(Metric.TICKS, _SUM, _QUARTER, "decided")],
+                right=[troop_metric(Metric.MISSING_TICKS, _MAXIMUM, _QUARTER, "missing")],
             ),
             _graph(
                 "Failed or timed-out workflows",
-                [of_executions("Failed", machine, _QUARTER, name) for name, machine in shown.machines.items()]
+                [execution_metric("Failed", machine, _QUARTER, name) for name, machine in shown.machines.items()]
                 + [
-                    of_executions("TimedOut", shown.machines[name], _QUARTER, f"{name}: timed out")
+                    execution_metric("TimedOut", shown.machines[name], _QUARTER, f"{name}: timed out")
                     for name in TIMED
                     if name in shown.machines
                 ],
@@ -203,8 +203,8 @@ def _operations(shown: Shown) -> list[list[cloudwatch.IWidget]]:
             _graph(
                 "Health",
                 [
-                    ours(Metric.FAILING_CHECKS, _MAXIMUM, _QUARTER, "failing checks"),
-                    ours(Metric.STEPS_FAILED, _SUM, _QUARTER, "failed steps"),
+                    troop_metric(Metric.FAILING_CHECKS, _MAXIMUM, _QUARTER, "failing checks"),
+                    troop_metric(Metric.STEPS_FAILED, _SUM, _QUARTER, "failed steps"),
                 ],
             ),
         ],
@@ -249,13 +249,13 @@ def _operations(shown: Shown) -> list[list[cloudwatch.IWidget]]:
             ),
             _graph(
                 "Notifications",
-                [ours(Metric.NOTIFICATIONS, _SUM, _QUARTER, "sent")],
-                right=[ours(Metric.NOTIFICATIONS_FAILED, _SUM, _QUARTER, "failed attempts")],
+                [troop_metric(Metric.NOTIFICATIONS, _SUM, _QUARTER, "sent")],
+                right=[troop_metric(Metric.NOTIFICATIONS_FAILED, _SUM, _QUARTER, "failed attempts")],
             ),
         ],
         [
             _graph("Dead letters", [waiting_in(queue, name) for name, queue in shown.queues.items()]),
-            _graph("Repairs", [ours_by(Metric.REPAIRS, _SUM, _HOUR)], stacked=True),
+            _graph("Repairs", [troop_metrics(Metric.REPAIRS, _SUM, _HOUR)], stacked=True),
         ],
     ]
 
@@ -264,7 +264,7 @@ def _custom(shown: Shown, names: Sequence[str]) -> list[list[cloudwatch.IWidget]
     """Returns a row of widgets that a function renders; no row without the function."""
     if shown.widgets is None:
         return []
-    there = [name for name in names if shown.benchmarks or name not in OF_BENCHMARKS]
+    there = [name for name in names if shown.benchmarks or name not in BENCHMARK_WIDGETS]
     return [
         [
             cloudwatch.CustomWidget(

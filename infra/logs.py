@@ -20,19 +20,19 @@ holds 5,120 characters. When it is full, no further workflow with a log can be c
 
 
 def make_log_group(
-    scope: Construct, construct_id: str, settings: DeploymentSettings, of_machine: iam.IRole | None = None
+    scope: Construct, construct_id: str, settings: DeploymentSettings, machine_role: iam.IRole | None = None
 ) -> logs.LogGroup:
     """Creates a log group that keeps entries for ``log_retention_days``, and outlives the stack if its data does.
 
     Args:
-        of_machine: the role of the workflow that logs; None for other groups, whose names CloudFormation generates.
+        machine_role: the role of the workflow that logs; None for other groups, whose names CloudFormation generates.
     """
     return logs.LogGroup(
         scope,
         construct_id,
         # A role's name contains the deployment and the workflow, and ends with a part that CloudFormation generates at
         # each creation. So it differs from the name of any earlier workflow, in any stack.
-        log_group_name=f"{_VENDED}{of_machine.role_name}" if of_machine else None,
+        log_group_name=f"{_VENDED}{machine_role.role_name}" if machine_role else None,
         encryption_key=data_key(scope),
         retention=_RETENTION[settings.log_retention_days],
         removal_policy=removal(settings.retain_data),

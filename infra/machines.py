@@ -63,7 +63,7 @@ def make_machine(
         # Log every transition, so that a run can be followed after its history has expired, but no payloads: decisions
         # and terminations are in the tables, and names of instances and owners need not be copied into logs.
         logs=sfn.LogOptions(
-            destination=make_log_group(scope, "Logs", settings, of_machine=role),
+            destination=make_log_group(scope, "Logs", settings, machine_role=role),
             level=sfn.LogLevel.ALL,
             include_execution_data=False,
         ),

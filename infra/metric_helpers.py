@@ -14,7 +14,7 @@ from troop.shared.metrics import DIMENSION, NAMESPACE, SECOND, Metric
 SOON = cdk.Duration.minutes(5)
 
 
-def ours(
+def troop_metric(
     metric: Metric,
     statistic: str = cloudwatch.Stats.MAXIMUM,
     period: cdk.Duration = SOON,
@@ -36,7 +36,9 @@ def ours(
     )
 
 
-def ours_by(metric: Metric, statistic: str, period: cdk.Duration, *, filled: bool = True) -> cloudwatch.MathExpression:
+def troop_metrics(
+    metric: Metric, statistic: str, period: cdk.Duration, *, filled: bool = True
+) -> cloudwatch.MathExpression:
     """Returns the metric for each value that its second dimension has had within two weeks. A search finds these
     values.
 
@@ -52,7 +54,9 @@ def ours_by(metric: Metric, statistic: str, period: cdk.Duration, *, filled: boo
     return cloudwatch.MathExpression(expression=expression, period=period, label="")
 
 
-def of_executions(kind: str, machine: str, period: cdk.Duration = SOON, label: str | None = None) -> cloudwatch.Metric:
+def execution_metric(
+    kind: str, machine: str, period: cdk.Duration = SOON, label: str | None = None
+) -> cloudwatch.Metric:
     """Returns the number of a state machine's executions that ended this way.
 
     Args:

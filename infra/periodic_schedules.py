@@ -45,7 +45,7 @@ class Call:
 
     Attributes:
         schedule: the construct's id, part of the schedule's name.
-        what: the function's purpose, for descriptions.
+        purpose: the function's purpose, for descriptions.
         expression: EventBridge Scheduler's.
         payload: the event of the call.
         tries_again: how often Lambda retries a failed asynchronous call, from any caller. Zero: the next round comes
@@ -53,7 +53,7 @@ class Call:
     """
 
     schedule: str
-    what: str
+    purpose: str
     function: lambda_.IFunction
     expression: str
     payload: Mapping[str, str] = field(default_factory=dict)
@@ -69,12 +69,12 @@ class Calls(Construct):
             max_event_age=cdk.Duration.minutes(MINUTES), retry_attempts=call.tries_again
         )
         statements = permissions.function_scheduler(call.function, schedules.undelivered)
-        role = schedules.role(self, f"Calls Troop's {call.what}", statements)
+        role = schedules.role(self, f"Calls Troop's {call.purpose}", statements)
         scheduler.CfnSchedule(
             self,
             "Resource",
             group_name=schedules.group.ref,
-            description=f"Calls Troop's {call.what}",
+            description=f"Calls Troop's {call.purpose}",
             schedule_expression=call.expression,
             state=ENABLED,
             flexible_time_window=scheduler.CfnSchedule.FlexibleTimeWindowProperty(mode="OFF"),

@@ -306,7 +306,7 @@ def hits(stack: cdk.Stack) -> list[iam.PolicyStatement]:
     The actions know the key: it is the instance's tag for EC2, and the group's for Auto Scaling.
     """
     needed = list(dict.fromkeys(permission for fault in faults.FAULTS for permission in fault.permissions))
-    of_groups = {"Null": {f"aws:ResourceTag/{GROUP_NAME_TAG}": "false"}}
+    in_group = {"Null": {f"aws:ResourceTag/{GROUP_NAME_TAG}": "false"}}
     allowed = [
         allow(
             [need.action],
@@ -315,7 +315,7 @@ def hits(stack: cdk.Stack) -> list[iam.PolicyStatement]:
                 resource=need.resource,
                 arn_format=cdk.ArnFormat.NO_RESOURCE_NAME,
             ),
-            conditions=of_groups if need.grouped else None,
+            conditions=in_group if need.grouped else None,
         )
         for need in needed
     ]

@@ -12,7 +12,7 @@ from constructs import Construct
 from infra.functions import Functions
 
 FUNCTIONS = ("decide", "terminate", "check_recovery", "sweep", "notify", "api", "watchdog", "widgets")
-OF_BENCHMARKS = ("launch", "cell", "fleet", "teardown", "report", "reaper")
+BENCHMARK_FUNCTIONS = ("launch", "cell", "fleet", "teardown", "report", "reaper")
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ QUERIES = (
     ),
     Query(
         "Errors",
-        (*FUNCTIONS, *OF_BENCHMARKS),
+        (*FUNCTIONS, *BENCHMARK_FUNCTIONS),
         (
             "# By tick (its execution), event or request. Lambda's own reports (crash, memory, timeout) have none "
             "of these;",
@@ -98,7 +98,7 @@ QUERIES = (
     ),
     Query(
         "All of a run",
-        OF_BENCHMARKS,
+        BENCHMARK_FUNCTIONS,
         (
             "# Replace RUN with the id of a run or of a standing fleet.",
             "fields @timestamp, service, message, correlation_id, function_request_id, exception_name, exception",

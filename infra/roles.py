@@ -14,7 +14,7 @@ from constructs import Construct, IConstruct, IValidation
 
 from infra.keys import uses_key
 
-_OF_SERVICES = {"states.amazonaws.com": {"StringEquals": {"aws:SourceAccount": cdk.Aws.ACCOUNT_ID}}}
+_SERVICE_CONDITIONS = {"states.amazonaws.com": {"StringEquals": {"aws:SourceAccount": cdk.Aws.ACCOUNT_ID}}}
 """State machines of other accounts cannot use a role, even if they name it. AWS recommends this condition for Step
 Functions; for execution roles of Lambda it documents none.
 """
@@ -42,7 +42,7 @@ def make_role(
     role = iam.Role(
         scope,
         construct_id,
-        assumed_by=iam.ServicePrincipal(service, conditions=conditions or _OF_SERVICES.get(service)),
+        assumed_by=iam.ServicePrincipal(service, conditions=conditions or _SERVICE_CONDITIONS.get(service)),
         description=description,
         inline_policies={"Permissions": permissions},
     )

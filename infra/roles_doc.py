@@ -122,8 +122,8 @@ BENCHMARKS: Mapping[str, tuple[str, str]] = {
     ),
 }
 
-_OF_ALL = frozenset({"xray:PutTelemetryRecords", "xray:PutTraceSegments"})
-_OF_MACHINES = _OF_ALL | {
+_SHARED_ACTIONS = frozenset({"xray:PutTelemetryRecords", "xray:PutTraceSegments"})
+_MACHINE_ACTIONS = _SHARED_ACTIONS | {
     *("xray:GetSamplingRules", "xray:GetSamplingTargets"),
     *(f"logs:{action}LogDelivery" for action in ("Create", "Delete", "Get", "Update")),
     *("logs:DescribeLogGroups", "logs:DescribeResourcePolicies", "logs:ListLogDeliveries", "logs:PutResourcePolicy"),
@@ -161,7 +161,7 @@ def text(document: str, without: Template, default: Template, more: Template) ->
         document: as it is now.
         without, default, more: templates with :data:`WITHOUT_BENCHMARKS`, the default settings, :data:`WITH_MORE`.
     """
-    chaos, benchmarks, settings = _grants(without), _grants(default), _grants(more)
+    chaos, benchmarks, settings = _role_grants(without), _role_grants(default), _role_grants(more)
     added = {role: its - chaos.get(role, set()) for role, its in benchmarks.items()}
     further = {role: its - benchmarks[role] for role, its in settings.items() if its - benchmarks[role]}
     names = {**CHAOS, **{role: (name.removesuffix(", in addition"), why) for role, (name, why) in BENCHMARKS.items()}}
@@ -179,7 +179,7 @@ def text(document: str, without: Template, default: Template, more: Template) ->
     return document
 
 
-def _grants(template: Template) -> dict[str, set[Grant]]:
+def _role_grants(template: Template) -> dict[str, set[Grant]]:
     """Returns what each role may, by its name without ``Role``."""
     grants: defaultdict[str, set[Grant]] = defaultdict(set)
     for key, resource in template["Resources"].items():
@@ -192,12 +192,12 @@ def _grants(template: Template) -> dict[str, set[Grant]]:
             continue
         for role in roles:
             name = _short(role).removesuffix("Role")
-            its = (grant for document in documents for grant in _of(document))
+            its = (grant for document in documents for grant in _grants(document))
             grants[name] |= {grant for grant in its if not _is_common(name, grant)}
     return dict(grants)
 
 
-def _of(document: Mapping[str, Any]) -> Iterator[Grant]:
+def _grants(document: Mapping[str, Any]) -> Iterator[Grant]:
     for statement in document["Statement"]:
         condition = _condition(statement.get("Condition", {}))
         for action in _listed(statement["Action"]):
@@ -210,7 +210,7 @@ def _is_common(role: str, grant: Grant) -> bool:
     _, action, resource, _ = grant
     if resource == f"{role}Logs":
         return action in ("logs:CreateLogStream", "logs:PutLogEvents")
-    return resource == "*" and action in _OF_MACHINES
+    return resource == "*" and action in _MACHINE_ACTIONS
 
 
 def _cell(grants: Iterable[Grant]) -> str:

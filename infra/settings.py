@@ -107,8 +107,8 @@ def _zones(value: Any) -> int | tuple[str, ...]:
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
         raise values.BadValue(_ZONES)
     names = tuple(part.strip() for part in parts)
-    of_one_region = len({name[:-1] for name in names}) == 1 and all(_ZONE.fullmatch(name) for name in names)
-    if not of_one_region or len(set(names)) < len(names) or len(names) > MOST_ZONES:
+    is_one_region = len({name[:-1] for name in names}) == 1 and all(_ZONE.fullmatch(name) for name in names)
+    if not is_one_region or len(set(names)) < len(names) or len(names) > MOST_ZONES:
         raise values.BadValue(_ZONES)
     return names
 
@@ -128,7 +128,7 @@ def _is_id(kind: str, value: Any) -> bool:
 ZONES_CHOSEN = "zones_chosen"
 """No setting: says that `make deploy` has chosen the zones, and not its caller."""
 
-_OF_THE_PLACE = frozenset({"deployment", "bundle", ZONES_CHOSEN})
+_PLACE_KEYS = frozenset({"deployment", "bundle", ZONES_CHOSEN})
 """Say where to deploy: no deployment can change them."""
 
 
@@ -238,7 +238,7 @@ def read_settings(context: Mapping[str, Any], written: Mapping[str, Any] | None 
     }
     stage = stages.chosen(raw, by_stage, PREFIX)
     settings = parsed[stage] if stage else defaults
-    not_own = _OF_THE_PLACE | {"zones"} if ZONES_CHOSEN in raw else _OF_THE_PLACE
+    not_own = _PLACE_KEYS | {"zones"} if ZONES_CHOSEN in raw else _PLACE_KEYS
     return replace(settings, stage=stage, overrides=frozenset(override_keys) - not_own)
 
 
@@ -251,8 +251,8 @@ def check_region(settings: DeploymentSettings, region: str) -> None:
     Raises:
         troop.shared.errors.SettingsError: names the key or the zones.
     """
-    of_key = _KEY.fullmatch(settings.key) if settings.key else None
-    if of_key and of_key["region"] != region:
+    key_parts = _KEY.fullmatch(settings.key) if settings.key else None
+    if key_parts and key_parts["region"] != region:
         raise SettingsError(f"{PREFIX}key", settings.key, f"a key of {region}, the region of the deployment")
     zones = settings.zones
     if isinstance(zones, int) or settings.network or not settings.chaos.benchmarks:

@@ -127,14 +127,14 @@ class TroopStack(cdk.Stack):
         self.alarms.watch(
             targets=targets,
             on_demand=self.on_demand.machine,
-            untold=self.notifications.undelivered,
+            lost_notifications=self.notifications.undelivered,
             teardown=self.benchmarks.teardown if self.benchmarks else None,
             warning_specs=self._warning_specs(settings),
         )
         if settings.dashboards:
             self.dashboards = Dashboards(self, "Dashboards", shown=self._shown(settings))
-        self.template_options.metadata, of_bus = metadata(settings)
-        for key, text in of_bus.items():
+        self.template_options.metadata, bus_metadata = metadata(settings)
+        for key, text in bus_metadata.items():
             cast(cdk.CfnResource, self.bus.node.default_child).add_metadata(key, text)
         Queries(self, "Queries", functions=self.functions)
         cfn_outputs = {

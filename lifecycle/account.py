@@ -35,19 +35,19 @@ def warn_of_account(session: boto3.Session, settings: Settings, *, new: bool) ->
         return  # local AWS has neither plans nor prices of functions, and lacks no role that it needs
     checks: list[tuple[str, Callable[[], Iterator[str]]]] = []
     if settings.benchmarks:
-        checks.append(("the plan of this account", lambda: _of_plan(session)))
+        checks.append(("the plan of this account", lambda: _plan_warnings(session)))
     if new:
-        checks.append(("whether Lambda has arm64 in this region", lambda: _of_arm(session)))
-    checks.append(("the service-linked roles of this account", lambda: _of_roles(session, settings)))
-    for what, check in checks:
+        checks.append(("whether Lambda has arm64 in this region", lambda: _arm_warnings(session)))
+    checks.append(("the service-linked roles of this account", lambda: _role_warnings(session, settings)))
+    for subject, check in checks:
         try:
             for warning in check():
                 say(f"Warning: {warning}")
         except (BotoCoreError, ClientError) as error:
-            say(f"Warning: cannot check {what} ({' '.join(str(error).split())}).")
+            say(f"Warning: cannot check {subject} ({' '.join(str(error).split())}).")
 
 
-def _of_plan(session: boto3.Session) -> Iterator[str]:
+def _plan_warnings(session: boto3.Session) -> Iterator[str]:
     """Yields a warning of AWS's free plan, which only the partition ``aws`` has."""
     if session.get_partition_for_region(str(session.region_name)) != "aws":
         return
@@ -67,7 +67,7 @@ def _of_plan(session: boto3.Session) -> Iterator[str]:
     )
 
 
-def _of_arm(session: boto3.Session) -> Iterator[str]:
+def _arm_warnings(session: boto3.Session) -> Iterator[str]:
     """Yields a warning if AWS has a price for functions on x86-64 in the region, but none for arm64. AWS's guide of
     Lambda says that its prices show which regions have arm64.
     """
@@ -90,7 +90,7 @@ def _of_arm(session: boto3.Session) -> Iterator[str]:
         )
 
 
-def _of_roles(session: boto3.Session, settings: Settings) -> Iterator[str]:
+def _role_warnings(session: boto3.Session, settings: Settings) -> Iterator[str]:
     """Yields a warning of the service-linked roles that AWS will create because of the deployment."""
     iam = aws.client(session, "iam")
     needed = [role for role in SERVICE_ROLES if settings.benchmarks or not role.at_launch]

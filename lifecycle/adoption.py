@@ -12,7 +12,7 @@ from cli.shared.errors import CliError, Exit
 from infra.settings import DeploymentSettings
 from lifecycle import retained
 from lifecycle.console import say
-from lifecycle.leftovers import KINDS, remains, removed_by
+from lifecycle.leftovers import KINDS, leftovers, removed_by
 from lifecycle.origin import proven
 from lifecycle.resources import Resource
 
@@ -135,15 +135,15 @@ def say_left(
     out = {key: resource.physical_id for key, resource in there.items() if key not in template["Resources"]}
     if not any(there[key].kind in _DATA for key in out):
         return
-    staying = {r.physical_id: r for r in remains(before, out, region) if r.kind in _DATA.values()}
+    staying = {r.physical_id: r for r in leftovers(before, out, region) if r.kind in _DATA.values()}
     going = [i for key, i in out.items() if there[key].kind in _DATA and i not in staying]
     if going:
         say(f"No longer part of this deployment, and deleted with their contents: {', '.join(going)}")
     if not staying:
         return
     say("No longer part of this deployment, but retained at the cost of their storage; Troop cannot show them:")
-    for remain in staying.values():
-        say(f"  {remain.kind} {remain.physical_id}")
+    for leftover in staying.values():
+        say(f"  {leftover.kind} {leftover.physical_id}")
     say("A later deployment that includes them again takes over the tables.")
 
 

@@ -70,27 +70,27 @@ def confirm_changes(
     """
     if deployed is None or new is None:
         say(f"Warning: {_no_record(name)}, so this cannot show which ones change.")
-        what, how = "all settings of earlier commands", "add RESET=1 if cdk.json and this command have all of them"
+        resets, how = "all settings of earlier commands", "add RESET=1 if cdk.json and this command have all of them"
     else:
         differing = changes(deployed, new, _keys(overrides))
         _say(differing)
         if missing := uncompared(deployed, new):
             say(f"An older version deployed it, and did not record these settings: {', '.join(missing)}.")
-        what = ", ".join(PREFIX + change.key for change in differing if change.is_reset)
-        if not what:
+        resets = ", ".join(PREFIX + change.key for change in differing if change.is_reset)
+        if not resets:
             return
         perhaps = "perhaps " if deployed.overrides is None else ""
         say(
-            f"An earlier command {perhaps}set {what} with -c, STAGE or an app's code, and this one does not. So the "
+            f"An earlier command {perhaps}set {resets} with -c, STAGE or an app's code, and this one does not. So the "
             "values of cdk.json return. KEEP=1 keeps the deployed ones."
         )
         how = "add KEEP=1 to keep the deployed values, or RESET=1 to reset them"
     if reset:
         return
-    unconfirmed = f"this would reset {what}, and YES=1 does not confirm that: {how}"
+    unconfirmed = f"this would reset {resets}, and YES=1 does not confirm that: {how}"
     if yes:
         raise CliError(Exit.NOT_CONFIRMED, unconfirmed)
-    if answer(f"Type the deployment's name to reset {what}: ", unconfirmed) != name:
+    if answer(f"Type the deployment's name to reset {resets}: ", unconfirmed) != name:
         raise CliError(Exit.NOT_CONFIRMED, f"the name is not {name}: nothing was changed")
 
 

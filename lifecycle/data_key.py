@@ -61,8 +61,8 @@ def refuse_other_key(session: boto3.Session, settings: DeploymentSettings, table
     with aws.translated_errors():
         dynamodb = aws.client(session, "dynamodb")
         for table in tables.values():
-            of_table = dynamodb.describe_table(TableName=table.name)["Table"].get("SSEDescription", {})
-            key = str(of_table.get("KMSMasterKeyArn", ""))
+            encryption = dynamodb.describe_table(TableName=table.name)["Table"].get("SSEDescription", {})
+            key = str(encryption.get("KMSMasterKeyArn", ""))
             if key and key != settings.key and _described(session, key).get("KeyManager") == "CUSTOMER":
                 others[table.name] = key
             elif settings.key and key != settings.key:

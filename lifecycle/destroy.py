@@ -20,7 +20,7 @@ from infra.settings_record import Record, record_in
 from lifecycle import retained
 from lifecycle.changes import command_for
 from lifecycle.console import answer, run, say
-from lifecycle.leftovers import KINDS, Remain, buckets_to_empty, remains
+from lifecycle.leftovers import KINDS, Leftover, buckets_to_empty, leftovers
 from lifecycle.open_runs import refuse_while_open
 from lifecycle.origin import proven
 from lifecycle.project import chosen, settings_with
@@ -51,11 +51,11 @@ def destroy(args: argparse.Namespace) -> None:
     rules, rolled_back = _rules(session, resources), _rolled_back(session, name, stack)
     empty = [table for table in rolled_back if table.empty]
     used = {key: table.name for table in rolled_back if not table.empty for key in _ids_of(template, table)}
-    left = remains(template, physical_ids | used, session.region_name or "")
+    left = leftovers(template, physical_ids | used, session.region_name or "")
     say(f"This removes the deployment {name} from account {account}, region {session.region_name}.")
     _say_rules(rules)
     _say_empty(empty)
-    _say_remains(left, args.purge)
+    _say_leftovers(left, args.purge)
     _confirm(name, args.confirm)
     for rule in rules:
         remove(session, rule)
@@ -106,7 +106,7 @@ def _say_empty(empty: Sequence[retained.RetainedTable]) -> None:
         say("".join(f"  {table.name}\n" for table in empty))
 
 
-def _say_remains(left: Sequence[Remain], purging: bool) -> None:
+def _say_leftovers(left: Sequence[Leftover], purging: bool) -> None:
     """Prints before the question, in a few lines, what stays or is purged."""
     if not left:
         say("Nothing of it stays: its tables are deleted with their contents.")
@@ -115,39 +115,39 @@ def _say_remains(left: Sequence[Remain], purging: bool) -> None:
         say("PURGE: these resources are deleted too, with all records in them. Only the secret can be restored:\n")
     else:
         say("These resources with your records stay, at the cost of their storage (PURGE=1 deletes them too):\n")
-    kinds = Counter(remain.kind for remain in left)
+    kinds = Counter(leftover.kind for leftover in left)
     for kind, count in kinds.items():
-        names = [remain.physical_id for remain in left if remain.kind == kind]
+        names = [leftover.physical_id for leftover in left if leftover.kind == kind]
         listing = ", ".join(names[:_SHOWN]) + (", ..." if count > _SHOWN else "")
         say(f"  {count} {kind}{'' if count == 1 else 's'}: {listing}")
     say()
 
 
-def _purged(session: boto3.Session, left: Sequence[Remain]) -> list[Remain]:
+def _purged(session: boto3.Session, left: Sequence[Leftover]) -> list[Leftover]:
     """Deletes what a stack has left; returns what only people can delete. One failure does not stop the others."""
     remaining = []
-    for remain in left:
+    for leftover in left:
         try:
-            done = purge(session, remain)
+            done = purge(session, leftover)
         except CliError as error:
-            say(f"  not deleted: {remain.kind} {remain.physical_id}: {error}")
+            say(f"  not deleted: {leftover.kind} {leftover.physical_id}: {error}")
             done = False
         if done:
-            say(f"  deleted: {remain.kind} {remain.physical_id}")
+            say(f"  deleted: {leftover.kind} {leftover.physical_id}")
         else:
-            remaining.append(remain)
+            remaining.append(leftover)
     return remaining
 
 
-def _say_commands(name: str, left: Sequence[Remain], settings: Record | None) -> None:
+def _say_commands(name: str, left: Sequence[Leftover], settings: Record | None) -> None:
     if not left:
         return
     say("\nTo remove what stays, run:\n")
-    for remain in left:
-        say(f"  # {remain.kind} {remain.physical_id}")
-        for command in remain.commands:
+    for leftover in left:
+        say(f"  # {leftover.kind} {leftover.physical_id}")
+        for command in leftover.commands:
             say(f"  {command}")
-    if any(remain.kind == KINDS["AWS::DynamoDB::Table"] for remain in left):
+    if any(leftover.kind == KINDS["AWS::DynamoDB::Table"] for leftover in left):
         say(f"\nTo use the tables again, deploy again: {command_for(name, settings)}")
         say("The secret proves, beyond 90 days too, that they are this deployment's: keep it with them.\n")
 
@@ -203,10 +203,10 @@ def _reasons(events: Iterable[Mapping[str, Any]], stack_id: str) -> list[str]:
     """
     reasons = []
     for event in events:
-        of_stack = event.get("PhysicalResourceId") == stack_id
-        if of_stack and event["ResourceStatus"] == "DELETE_IN_PROGRESS":
+        is_stack = event.get("PhysicalResourceId") == stack_id
+        if is_stack and event["ResourceStatus"] == "DELETE_IN_PROGRESS":
             break
-        if not of_stack and event["ResourceStatus"] == "DELETE_FAILED":
+        if not is_stack and event["ResourceStatus"] == "DELETE_FAILED":
             reasons.append(f"\n  {event['LogicalResourceId']}: {event.get('ResourceStatusReason', '')}")
     return reasons or ["\n  see the events of the stack"]
 

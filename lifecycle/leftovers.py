@@ -20,7 +20,7 @@ _PART_OF_ANOTHER = "AWS::S3::BucketPolicy"
 
 
 @dataclass(frozen=True)
-class Remain:
+class Leftover:
     """A resource that outlives its stack.
 
     Attributes:
@@ -34,7 +34,7 @@ class Remain:
     commands: tuple[str, ...]
 
 
-def remains(template: Mapping[str, Any], physical_ids: Mapping[str, str], region: str) -> list[Remain]:
+def leftovers(template: Mapping[str, Any], physical_ids: Mapping[str, str], region: str) -> list[Leftover]:
     """Lists what stays when a stack is deleted: tables first, log groups last.
 
     Args:
@@ -43,14 +43,14 @@ def remains(template: Mapping[str, Any], physical_ids: Mapping[str, str], region
         region: for the commands.
     """
     order = list(KINDS)
-    ranked_remains = []
+    ranked_leftovers = []
     for logical_id, resource in template.get("Resources", {}).items():
         kind = resource["Type"]
         if resource.get("DeletionPolicy") in _RETAINED and logical_id in physical_ids and kind != _PART_OF_ANOTHER:
             commands = removed_by(kind, physical_ids[logical_id], resource.get("Properties", {}), region)
             rank = order.index(kind) if kind in order else len(order)
-            ranked_remains.append((rank, Remain(KINDS.get(kind, kind), physical_ids[logical_id], commands)))
-    return [remain for _, remain in sorted(ranked_remains, key=lambda f: (f[0], f[1].physical_id))]
+            ranked_leftovers.append((rank, Leftover(KINDS.get(kind, kind), physical_ids[logical_id], commands)))
+    return [leftover for _, leftover in sorted(ranked_leftovers, key=lambda f: (f[0], f[1].physical_id))]
 
 
 def buckets_to_empty(template: Mapping[str, Any], physical_ids: Mapping[str, str]) -> list[str]:

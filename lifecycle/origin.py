@@ -45,7 +45,10 @@ def proven(session: boto3.Session, deployment: str, tables: Sequence[RetainedTab
     if not tables:
         return []
     with aws.translated_errors():
-        records = [*_of_secrets(session, deployment), *_of_stacks(session, deployment, {t.name for t in tables})]
+        records = [
+            *_secret_origins(session, deployment),
+            *_stack_origins(session, deployment, {t.name for t in tables}),
+        ]
     records.sort(key=lambda record: record[1].until)
     return [replace(table, stacks=tuple(_stacks(table, records))) for table in tables]
 
@@ -54,7 +57,7 @@ def _stacks(table: RetainedTable, records: Iterable[tuple[str, Origin]]) -> Iter
     return (origin.stack for name, origin in records if name == table.name and table.created <= origin.until)
 
 
-def _of_secrets(session: boto3.Session, deployment: str) -> Iterator[tuple[str, Origin]]:
+def _secret_origins(session: boto3.Session, deployment: str) -> Iterator[tuple[str, Origin]]:
     secrets = aws.client(session, "secretsmanager")
     tagged = [{"Key": "tag-key", "Values": [DEPLOYMENT_TAG]}, {"Key": "tag-value", "Values": [deployment]}]
     for page in secrets.get_paginator("list_secrets").paginate(Filters=tagged):
@@ -72,7 +75,7 @@ def _is_of(stack: str, deployment: str) -> bool:
     return re.fullmatch(rf"arn:[^:]+:cloudformation:[^:]*:[^:]*:stack/{re.escape(deployment)}/[^/]+", stack) is not None
 
 
-def _of_stacks(session: boto3.Session, deployment: str, names: Set[str]) -> Iterator[tuple[str, Origin]]:
+def _stack_origins(session: boto3.Session, deployment: str, names: Set[str]) -> Iterator[tuple[str, Origin]]:
     """Reads what stacks of this name have retained: deleted ones, and one that is there."""
     cloudformation = aws.client(session, "cloudformation")
     for page in cloudformation.get_paginator("list_stacks").paginate():

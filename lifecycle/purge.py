@@ -9,7 +9,7 @@ import boto3
 
 from cli.shared import aws
 from cli.shared.errors import CliError, Exit
-from lifecycle.leftovers import Remain
+from lifecycle.leftovers import Leftover
 from lifecycle.retained import delete_table
 
 _BATCH = 1000
@@ -19,17 +19,17 @@ RECOVERY_DAYS = 7
 """The shortest time for which Secrets Manager can restore a deleted secret."""
 
 
-def purge(session: boto3.Session, remain: Remain) -> bool:
+def purge(session: boto3.Session, leftover: Leftover) -> bool:
     """Removes a resource, also where an earlier attempt stopped. False for a kind that only its commands remove.
 
     Raises:
         CliError: AWS refuses.
     """
-    remove = _REMOVERS.get(remain.kind)
+    remove = _REMOVERS.get(leftover.kind)
     if remove is None:
         return False
     with aws.translated_errors():
-        remove(session, remain.physical_id)
+        remove(session, leftover.physical_id)
     return True
 
 

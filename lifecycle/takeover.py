@@ -43,7 +43,9 @@ def adopt(
             StackName=deployment,
             ChangeSetName=_CHANGE_SET,
             ChangeSetType="IMPORT",
-            TemplateBody=json.dumps({"Resources": {key: as_it_is(template["Resources"][key]) for key in tables}}),
+            TemplateBody=json.dumps(
+                {"Resources": {key: resource_without_stream(template["Resources"][key]) for key in tables}}
+            ),
             ResourcesToImport=[
                 {"ResourceType": TABLE, "LogicalResourceId": key, "ResourceIdentifier": {"TableName": table.name}}
                 for key, table in tables.items()
@@ -88,7 +90,7 @@ def adopt_into(
     end_streams(session, tables)
     file = assembly / f"{deployment}.template.json"
     synthesised = file.read_text(encoding="utf-8")
-    taken = {key: as_it_is(template["Resources"][key]) for key in tables}
+    taken = {key: resource_without_stream(template["Resources"][key]) for key in tables}
     file.write_text(json.dumps({**template, "Resources": {**template["Resources"], **taken}}), encoding="utf-8")
     mapping = json.dumps({key: {"TableName": table.name} for key, table in tables.items()})
     options = ("--app", str(assembly), "--force", "--resource-mapping-inline", mapping)  # more changes than the tables
@@ -135,7 +137,7 @@ def end_streams(session: boto3.Session, tables: Mapping[str, RetainedTable]) -> 
             dynamodb.get_waiter("table_exists").wait(TableName=name, WaiterConfig=WAIT)  # until it is active
 
 
-def as_it_is(resource: Mapping[str, Any]) -> Mapping[str, Any]:
+def resource_without_stream(resource: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the resource without a stream, as the table is.
 
     CloudFormation does not check what it imports: with a stream in the template, the next deployment would not create

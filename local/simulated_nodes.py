@@ -204,14 +204,14 @@ class SimulatedNodes:
             known = self._runs.setdefault(run, _Run())
             if known.is_over or time.monotonic() < known.due:
                 continue
-            of_run = self._names_in(names.run_prefix(run))
-            known.is_over = names.REPORT_HTML in of_run
-            for cell in () if known.is_over else of_run:
+            run_objects = self._names_in(names.run_prefix(run))
+            known.is_over = names.REPORT_HTML in run_objects
+            for cell in () if known.is_over else run_objects:
                 if names.CELL.fullmatch(cell) and (run, cell) not in self._cells:
                     definition = self._read(names.cell_definition_key(run, cell))
                     if definition is not None:
                         self._cells[run, cell] = self._mark_past(_Cell(run, cell, definition))
-            known.schedule_poll(sum(of == run for of, _ in self._cells))
+            known.schedule_poll(sum(cell_run == run for cell_run, _ in self._cells))
 
     def _mark_past(self, cell: _Cell) -> _Cell:
         """Marks a cell as over if its first barrier is open: it belongs to an earlier run."""
@@ -320,8 +320,8 @@ class SimulatedNodes:
         rank = sorted(one for one, facts in cell.seen.items() if facts["role"] == role).index(instance_id)
         attempt, is_spot = names.attempt_of(cell.cell)[1], cell.seen[instance_id]["purchase"] == SPOT
         meant = (one for one in self._faults if one.role == role and one.cell in ("", cell.cell))
-        of_role = (one for one in meant if rank < one.nodes and attempt <= one.attempts)
-        return next((one for one in of_role if is_spot or one.kind is not FaultKind.INTERRUPTED), None)
+        role_faults = (one for one in meant if rank < one.nodes and attempt <= one.attempts)
+        return next((one for one in role_faults if is_spot or one.kind is not FaultKind.INTERRUPTED), None)
 
     def _print(self, instance_id: str, text: str) -> None:
         """Writes to the instance's console."""

@@ -87,8 +87,8 @@ def prepare_service(tell: Callable[[str], None]) -> None:
     build = [go, "-C", str(SERVICE_BENCHMARK / "service"), "build", "-trimpath", "-buildvcs=false"]
     run([*build, "-o", str(SERVICE), "."], "data-service could not be built", CGO_ENABLED="0")
     _fetch_cassandra(tell)
-    if what := missing_for_service():
-        raise NoToolError(f"still missing: {what}")
+    if lacking := missing_for_service():
+        raise NoToolError(f"still missing: {lacking}")
     _refuse_old_java()
 
 
@@ -123,8 +123,8 @@ def prepare(tell: Callable[[str], None]) -> None:
     if not LATTE.exists():
         _build_latte(tell)
     _fetch_cassandra(tell)
-    if what := missing():
-        raise NoToolError(f"still missing: {what}")
+    if lacking := missing():
+        raise NoToolError(f"still missing: {lacking}")
     _refuse_old_java()
 
 

@@ -121,8 +121,8 @@ def _run(api: SignedApi, definition: dict[str, Any]) -> dict[str, Any]:
 def _executions(account: LocalAccount, machines: list[str]) -> Iterator[Execution]:
     states = account.client("stepfunctions")
 
-    def listed(**of: str) -> list[dict[str, Any]]:
-        pages = states.get_paginator("list_executions").paginate(**of)
+    def listed(**filters: str) -> list[dict[str, Any]]:
+        pages = states.get_paginator("list_executions").paginate(**filters)
         return [execution for page in pages for execution in page["executions"]]
 
     for machine in machines:

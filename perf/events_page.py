@@ -209,8 +209,8 @@ def main() -> None:
             print(measure("UNRECOVERED only", queries, {"limit": "50", "status": "UNRECOVERED"}))
             month = f"{newest - timedelta(days=30):%Y-%m-%dT%H:%M:%SZ}"
             print(measure("of one group, from a month ago", queries, {"group": "service-7-v0", "until": month}))
-            of_group = {"since": "0", "groupName": "service-7-v0"}
-            print(measure("the original's, of one group", queries, of_group, CHAOS, 1))
+            group_query = {"since": "0", "groupName": "service-7-v0"}
+            print(measure("the original's, of one group", queries, group_query, CHAOS, 1))
             print(measure("the original's, of all", queries, {"since": "0"}, CHAOS, 1))
             sys.stdout.flush()
 

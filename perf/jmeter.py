@@ -359,10 +359,10 @@ def main() -> None:
                 if labels is LABELS:
                     check(operations, truth)
                     if figures is not None:
-                        of_last = operations, figures
+                        last_figures = operations, figures
             if labels is LABELS and home is not None:
-                _, of_all = report(home, log, -1, folder)
-                exactness = of_last[0], {20_000: of_last[1], -1: of_all}, truth
+                _, exact_figures = report(home, log, -1, folder)
+                exactness = last_figures[0], {20_000: last_figures[1], -1: exact_figures}, truth
     if home is None:
         print("JMeter is not measured: install Java, and Maven or use --jmeter-home")
         return

@@ -202,13 +202,13 @@ def main() -> None:
     while requests <= options.most:
         share = [requests // options.drivers + (n < requests % options.drivers) for n in range(options.drivers)]
         uploaded = [summary(rank, count, options.seconds, options.operations) for rank, count in enumerate(share)]
-        took, of_cpu, document = min((merge(uploaded) for _ in range(options.repeat)), key=lambda run: run[0])
+        took, cpu_seconds, document = min((merge(uploaded) for _ in range(options.repeat)), key=lambda run: run[0])
         row = document["table"][0]
         assert row["count"] == requests * options.operations, "every request is counted"
         buckets = len(document["roles"]["drivers"]["operations"]["read-0"]["histogram"]["counts"])
         sizes = f"{max(map(len, uploaded)) / 1000:>11.0f}{len(json.dumps(document)) / 1000:>9.0f}"
         shown = f"{row['p50_ms']:.3g} / {row['p99_ms']:.3g} / {row['max_ms']:.3g}"
-        print(f"{requests:>15,}{buckets:>9,}{sizes}{took:>8.3f}{of_cpu:>8.3f}   {shown}", flush=True)
+        print(f"{requests:>15,}{buckets:>9,}{sizes}{took:>8.3f}{cpu_seconds:>8.3f}   {shown}", flush=True)
         requests *= 10
     if options.pairs:
         compare(options.drivers, 100_000_000, options.seconds, options.pairs)

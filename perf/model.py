@@ -50,8 +50,8 @@ def histories(count: int, first: int, workers: int) -> int:
             if done % (CHUNK * 20) == 0:
                 print(f"{done:>9} histories, {calls:>11} AWS calls, {time.monotonic() - started:7.0f} s", flush=True)
     print(f"\n{done} histories, {calls} AWS calls, {time.monotonic() - started:.0f} s: no rule broken")
-    for what, times in sorted(seen.items()):
-        print(f"  {times:>9}  {what}")
+    for event, times in sorted(seen.items()):
+        print(f"  {times:>9}  {event}")
     return 0
 
 

@@ -65,7 +65,7 @@ CHECK_WRITES = 4
 class Item:
     """A number of ``units`` at the price of ``kind`` in ``PRICES``."""
 
-    what: str
+    description: str
     kind: str
     units: float
 
@@ -124,7 +124,7 @@ def main() -> None:
     print(f"{options.groups:,} groups at {options.probability:g}, recovered after {options.recovery:g} s")
     print(f"\n{'item':<66}{'units':>14}{'a month':>9}")
     for item in items:
-        print(f"{item.what:<66}{item.units:>14,.1f}{item.price:>9.2f}")
+        print(f"{item.description:<66}{item.units:>14,.1f}{item.price:>9.2f}")
     print(f"{'by list price':<80}{sum(item.price for item in items):>9.2f}")
     left = after_free(items)
     for kind, price in left.items():

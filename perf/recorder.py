@@ -49,7 +49,7 @@ def _loop(number: int) -> None:
         TIMES[at & 4095]
 
 
-def _of(recorder: Recorder, is_open: bool) -> Operations:
+def _recorder_operations(recorder: Recorder, is_open: bool) -> Operations:
     def several(number: int) -> None:
         ok, due = recorder.ok, recorder.now() if is_open else None
         for at in range(number):
@@ -58,7 +58,7 @@ def _of(recorder: Recorder, is_open: bool) -> Operations:
     return several
 
 
-def _of_hdr_histogram() -> Operations | None:
+def _hdr_histogram_operations() -> Operations | None:
     try:
         record = import_module("hdrh.histogram").HdrHistogram(1, 3_600_000_000, 3).record_value
     except ImportError:
@@ -79,16 +79,16 @@ def main() -> None:
     chosen = parser.parse_args()
     rest = _nanoseconds(_loop, chosen.operations, chosen.rounds)
 
-    def show(what: str, several: Operations, threads: int = 1) -> None:
+    def show(title: str, several: Operations, threads: int = 1) -> None:
         spent = _nanoseconds(several, chosen.operations, chosen.rounds, threads) - rest
-        print(f"{what:32} {threads:7} {spent:14,.0f}", flush=True)
+        print(f"{title:32} {threads:7} {spent:14,.0f}", flush=True)
 
     print(f"{'':32} {'threads':>7} {'ns an operation':>14}")
     with tempfile.TemporaryDirectory() as folder:
         for threads in chosen.threads:
-            show("Recorder.ok", _of(Recorder(folder, time.time() - 1, 3600), is_open=False), threads)
-        show("Recorder.ok with due", _of(Recorder(folder, time.time() - 1, 3600), is_open=True))
-    if peer := _of_hdr_histogram():
+            show("Recorder.ok", _recorder_operations(Recorder(folder, time.time() - 1, 3600), is_open=False), threads)
+        show("Recorder.ok with due", _recorder_operations(Recorder(folder, time.time() - 1, 3600), is_open=True))
+    if peer := _hdr_histogram_operations():
         show("HdrHistogram, record_value", peer)
 
 

@@ -138,10 +138,10 @@ def synthetic_run(cells: int, nodes: int, seconds: int, with_parts: bool = True)
         "record.json": stored_record.document(run, recorded, [], Terms(PRICES), "perf"),
     }
     files = {name: json.dumps(document).encode() for name, document in documents.items()}
-    of_cell = {"roster.json": json.dumps(roster.to_document(cast)).encode(), **results(cast, seconds)}
+    cell_files = {"roster.json": json.dumps(roster.to_document(cast)).encode(), **results(cast, seconds)}
     if not with_parts:
-        del of_cell["report-part.json"]
-    return SyntheticRun(files, of_cell)
+        del cell_files["report-part.json"]
+    return SyntheticRun(files, cell_files)
 
 
 def measure(cells: int, nodes: int, seconds: int, with_parts: bool) -> str:

@@ -230,8 +230,8 @@ def failed(phase: Phase, intervals: Sequence[Interval], output: str, kind: str =
     """
     if phase.parameters["driver"] == "cassandra-stress":
         total = re.search(r"^Total errors\s*:\s*([0-9,]+)(.*)", output, re.MULTILINE)
-        of_kind = re.search(rf"\b{kind.upper()}: *([0-9,]*[0-9])", total[2]) if total else None
-        match = of_kind or total
+        kind_match = re.search(rf"\b{kind.upper()}: *([0-9,]*[0-9])", total[2]) if total else None
+        match = kind_match or total
         until = phase.measured_from + phase.measured_seconds if phase.measured_seconds else math.inf
         last = max((n for n, one in enumerate(intervals) if one.middle < until), default=0)
         return [int(match[1].replace(",", "")) if match and n == last else 0 for n in range(len(intervals))]

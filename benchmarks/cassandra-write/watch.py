@@ -135,9 +135,9 @@ class Watch:
             self.until(time.time() + 0.2)
         return answers
 
-    def _lost(self, what: str) -> None:
+    def _lost(self, event: str) -> None:
         print(server.log_tail(self._phase))
-        print(f"the server {self._phase.address} (process {self._process.pid}) {what} during the measured phase")
+        print(f"the server {self._phase.address} (process {self._process.pid}) {event} during the measured phase")
         sys.exit(LOST)
 
 

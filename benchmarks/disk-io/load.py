@@ -45,7 +45,7 @@ class Load:
         return [folder / f"data.{number}" for number in range(self.jobs)]
 
 
-def of_parameters(parameters: Mapping[str, Any], memory_bytes: int) -> Load:
+def from_parameters(parameters: Mapping[str, Any], memory_bytes: int) -> Load:
     """Returns the load of a benchmark's parameters.
 
     Args:

@@ -32,7 +32,7 @@ def shared() -> Path:
 def own_load() -> Load:
     """Returns the load of this phase."""
     memory = loads.memory_bytes(Path("/proc/meminfo").read_text(encoding="ascii"))
-    return loads.of_parameters(parameters(), memory)
+    return loads.from_parameters(parameters(), memory)
 
 
 def run(command: Sequence[str]) -> str:

@@ -79,7 +79,7 @@ def store(folder: Path, objects: Iterable[Listed], least_bytes: int, most: int) 
     return seen, count, total
 
 
-def of_listing(bucket: Bucket, prefix: str) -> Iterator[Listed]:
+def listing_objects(bucket: Bucket, prefix: str) -> Iterator[Listed]:
     """Yields the objects below a prefix in the order of their keys.
 
     Raises:
@@ -89,7 +89,7 @@ def of_listing(bucket: Bucket, prefix: str) -> Iterator[Listed]:
         yield from page
 
 
-def of_inventory(bucket: Bucket, key: str, source: str) -> Iterator[Listed]:
+def inventory_objects(bucket: Bucket, key: str, source: str) -> Iterator[Listed]:
     """Yields the objects of an S3 Inventory, without old versions and delete markers.
 
     Args:
@@ -124,7 +124,7 @@ def of_inventory(bucket: Bucket, key: str, source: str) -> Iterator[Listed]:
                     yield Listed(unquote_plus(facts["Key"]), _size(facts["Size"], part))
 
 
-def of_file(path: Path) -> Iterator[Listed]:
+def file_objects(path: Path) -> Iterator[Listed]:
     """Yields the objects of a CSV file whose lines are ``key,size``; gzip if its name ends with ``.gz``.
 
     Raises:

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 from fill import FillError, bucket_of, count_of, create, share
 from fill import objects as created
-from objects import Objects, ObjectsError, of_file, of_inventory, of_listing, store
+from objects import Objects, ObjectsError, file_objects, inventory_objects, listing_objects, store
 from s3 import Bucket, Listed, S3Error
 
 from troop.measure.s3.credentials import CredentialsError, CredentialStore
@@ -67,14 +67,14 @@ def source(bucket: str, prefix: str, parameters: Mapping[str, Any]) -> Iterator[
         paths = [folder / keys_file for folder in folders if (folder / keys_file).is_file()]
         if not paths:
             sys.exit(f"there is no file or artifact {keys_file}")
-        return of_file(paths[0])
+        return file_objects(paths[0])
     credentials = CredentialStore()
     if inventory:
         name, _, key = inventory.partition("s3://")[2].partition("/")
         if not key.endswith("manifest.json"):
             sys.exit(f"inventory is {inventory}: must be s3://BUCKET/.../manifest.json")
-        return of_inventory(Bucket(name, credentials), key, bucket)
-    return of_listing(Bucket(bucket, credentials), prefix)
+        return inventory_objects(Bucket(name, credentials), key, bucket)
+    return listing_objects(Bucket(bucket, credentials), prefix)
 
 
 if __name__ == "__main__":

@@ -214,14 +214,14 @@ class Bucket:
         code = code_of(body)
         self._store.refused(code)
         where = answer.headers.get("x-amz-bucket-region", "")
-        what = f"{self.name}: S3 answered {answer.status} {code} to {method} {key!r}".rstrip()
+        message = f"{self.name}: S3 answered {answer.status} {code} to {method} {key!r}".rstrip()
         if where and where != self._region:
-            what += f". The bucket is in {where}, and nodes read only buckets of their own region, {self._region}"
+            message += f". The bucket is in {where}, and nodes read only buckets of their own region, {self._region}"
         if code == SKEWED:
             note = skew(self.signer, answer.headers.get("Date", ""))
             print(note, flush=True)
-            return S3Error(f"{what}. {note}", answer.status, code), True
-        return S3Error(what, answer.status, code), answer.status in PASSING or code in REFUSALS
+            return S3Error(f"{message}. {note}", answer.status, code), True
+        return S3Error(message, answer.status, code), answer.status in PASSING or code in REFUSALS
 
     def close(self) -> None:
         if self._connection is not None:

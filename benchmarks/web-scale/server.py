@@ -64,7 +64,7 @@ def start(phase: Phase) -> Process:
     return running
 
 
-def of(phase: Phase) -> Process:
+def started_process(phase: Phase) -> Process:
     """Returns the server that an earlier phase started."""
     pid, began = json.loads((phase.shared / FILE).read_text(encoding="utf-8"))
     return Process(int(pid), str(began))

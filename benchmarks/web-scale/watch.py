@@ -40,7 +40,7 @@ class Watch:
     """Readings of the server about once a second."""
 
     def __init__(self, phase: Phase) -> None:
-        self._phase, self._process = phase, server.of(phase)
+        self._phase, self._process = phase, server.started_process(phase)
         self._heard = time.monotonic()
         self.readings: list[Reading] = []
 
@@ -66,10 +66,10 @@ class Watch:
         self._heard = time.monotonic()
         self.readings.append(Reading(time.time(), counters))
 
-    def _lost(self, what: str) -> None:
+    def _lost(self, event: str) -> None:
         print(server.log_tail(self._phase))
         print(
-            f"the server of the role {self._phase.role} (process {self._process.pid}) {what} during the measured phase"
+            f"the server of the role {self._phase.role} (process {self._process.pid}) {event} during the measured phase"
         )
         sys.exit(LOST)
 

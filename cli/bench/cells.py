@@ -105,11 +105,11 @@ def changes(view: Mapping[str, Any], history: set[tuple[str, str]]) -> list[Chan
         if not alone and cell["status"] in FINAL:
             last = max(begun.values(), default=view["run"]["ended_at"] or view["run"]["at"])
             news.append((last, ended(cell)))
-        for at, what in news:
-            key = cell["cell"], what
+        for at, event in news:
+            key = cell["cell"], event
             if key not in history:
                 history.add(key)
-                new_changes.append(Change(at, what if alone else f"{name(cell)}: {what}"))
+                new_changes.append(Change(at, event if alone else f"{name(cell)}: {event}"))
     return sorted(new_changes, key=lambda change: change.at)
 
 

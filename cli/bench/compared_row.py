@@ -52,16 +52,16 @@ def row_of(
     Args:
         factors: widen the interval, see :meth:`cli.bench.noise.Ratio.widened`.
     """
-    what = named(operation, label)
+    subject = named(operation, label)
     left, right = ours.measured(operation), theirs.measured(operation)
     rates, others = [one.per_second or 0.0 for one in left], [one.per_second or 0.0 for one in right]
     if not rates or not others:
-        return [], [f"{what}: no rate was measured on {'A' if not rates else 'B'}"]
+        return [], [f"{subject}: no rate was measured on {'A' if not rates else 'B'}"]
     if min(rates) <= 0:
-        return [], [f"{what}: a repetition of A did nothing, so there is no ratio"]
+        return [], [f"{subject}: a repetition of A did nothing, so there is no ratio"]
     estimate = noise.ratio(rates, others, confidence).widened(*factors)
     timing, remark = timings.common(left, right)
-    warnings = [*_warnings(what, ours, theirs, operation), *([f"{what}: {remark}"] if remark else [])]
+    warnings = [*_warnings(subject, ours, theirs, operation), *([f"{subject}: {remark}"] if remark else [])]
     regression = None
     if fail_below is not None:
         regression = estimate.ratio < fail_below and estimate.exceeds_noise is not False
@@ -98,20 +98,20 @@ def row_of(
     return [row], warnings
 
 
-def _warnings(what: str, ours: Cells, theirs: Cells, operation: Key) -> Iterator[str]:
+def _warnings(subject: str, ours: Cells, theirs: Cells, operation: Key) -> Iterator[str]:
     left, right = ours.measured(operation), theirs.measured(operation)
     for name, measured, cells in (("A", left, ours.cells), ("B", right, theirs.cells)):
         if len(measured) < len(cells):
-            yield f"{what}: {len(cells) - len(measured)} of {len(cells)} repetitions of {name} measured no rate"
+            yield f"{subject}: {len(cells) - len(measured)} of {len(cells)} repetitions of {name} measured no rate"
         if (share := errors(measured)) > MANY_ERRORS:
-            yield f"{what}: {name} has {share:.3g} errors per success; rates count only successes"
+            yield f"{subject}: {name} has {share:.3g} errors per success; rates count only successes"
     seconds = [
         {phase.measured_seconds for cell in side.cells for phase in cell.phases if phase.phase == operation[0]}
         for side in (ours, theirs)
     ]
     if max(seconds[0] | seconds[1]) > 1.1 * min(seconds[0] | seconds[1]):
         durations = " and ".join(f"{min(some):g} s" for some in seconds)
-        yield f"{what}: A and B were measured for different lengths of time ({durations})"
+        yield f"{subject}: A and B were measured for different lengths of time ({durations})"
 
 
 def errors(measured: Sequence[Measured]) -> float:

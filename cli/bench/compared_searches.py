@@ -35,22 +35,22 @@ class Answers:
     warnings: list[str]
 
 
-def of(label: str, ours: Cells, theirs: Cells, confidence: float, fail_below: float | None) -> Answers:
+def compare(label: str, ours: Cells, theirs: Cells, confidence: float, fail_below: float | None) -> Answers:
     """Compares the answers of the searches of two variants: a repetition contributes one value."""
     mine, other = _searches(ours), _searches(theirs)
     answers = Answers(frozenset(phase for phase, _ in (*mine, *other)), [], [], [])
     for (phase, parameter), searches in mine.items():
-        what = with_setting(f"the largest {parameter} of {phase}", label)
+        subject = with_setting(f"the largest {parameter} of {phase}", label)
         theirs_too = other.get((phase, parameter), [])
         left, right = _largest(searches), _largest(theirs_too)
-        answers.warnings.extend(_warnings(what, searches, theirs_too))
+        answers.warnings.extend(_warnings(subject, searches, theirs_too))
         if left and not right:
-            answers.lost.append(what)
+            answers.lost.append(subject)
         elif left and min(left) > 0 and min(right) > 0:
             estimate = noise.ratio(left, right, confidence).widened(*_factors(searches, theirs_too))
             answers.rows.append(_row(label, phase, parameter, left, right, estimate, fail_below))
         else:
-            answers.warnings.append(f"{what}: there is no ratio without answers above 0 on both sides")
+            answers.warnings.append(f"{subject}: there is no ratio without answers above 0 on both sides")
     return answers
 
 
@@ -98,14 +98,14 @@ def _largest(searches: list[Search]) -> list[float]:
     return [one.largest for one in searches if one.outcome in ANSWERS and one.largest is not None]
 
 
-def _warnings(what: str, a: list[Search], b: list[Search]) -> Iterator[str]:
+def _warnings(subject: str, a: list[Search], b: list[Search]) -> Iterator[str]:
     for name, searches in (("A", a), ("B", b)):
         if without := [one for one in searches if one.outcome not in ANSWERS]:
-            yield f"{what}: {len(without)} of {len(searches)} searches of {name} have no answer"
+            yield f"{subject}: {len(without)} of {len(searches)} searches of {name} have no answer"
         if any(one.outcome == Outcome.ALL_HELD for one in searches):
-            yield f"{what}: {name} holds the limits up to the end of the range, and may hold them beyond it"
+            yield f"{subject}: {name} holds the limits up to the end of the range, and may hold them beyond it"
         if wide := [_interval(one) for one in searches if one.outcome == Outcome.WIDENED]:
-            yield f"{what}: {len(wide)} of {len(searches)} answers of {name} are intervals: {', '.join(wide)}"
+            yield f"{subject}: {len(wide)} of {len(searches)} answers of {name} are intervals: {', '.join(wide)}"
 
 
 def _interval(one: Search) -> str:

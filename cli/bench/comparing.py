@@ -72,7 +72,7 @@ def compare(
     rows: list[Row] = []
     lost: list[str] = []
     for label, (ours, theirs) in pairs:
-        answers = compared_searches.of(label, ours, theirs, confidence, fail_below)
+        answers = compared_searches.compare(label, ours, theirs, confidence, fail_below)
         rows += answers.rows
         lost += answers.lost
         warnings += answers.warnings

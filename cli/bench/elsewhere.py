@@ -23,14 +23,14 @@ def elsewhere(a: Report, b: Report, mine: Mapping[str, Cells], other: Mapping[st
     Args:
         mine, other: the cells that count, by variant.
     """
-    for what in _VERSIONS:
-        yield from _differs(what, *({v.version for v in report.versions if v.what == what} for report in (a, b)))
+    for subject in _VERSIONS:
+        yield from _differs(subject, *({v.version for v in report.versions if v.what == subject} for report in (a, b)))
     ours, theirs = _fleets(mine), _fleets(other)
     for role in ours:
-        for what, values in _PLACES:
+        for subject, values in _PLACES:
             sides = (ours[role], theirs.get(role, []))
             yield from _differs(
-                f"{what} of {role}", *({one for fleet in side for one in values(fleet)} for side in sides)
+                f"{subject} of {role}", *({one for fleet in side for one in values(fleet)} for side in sides)
             )
 
 
@@ -41,9 +41,9 @@ def _fleets(variants: Mapping[str, Cells]) -> dict[str, list[Fleet]]:
     return by_role
 
 
-def _differs(what: str, a: set[str], b: set[str]) -> Iterator[str]:
+def _differs(subject: str, a: set[str], b: set[str]) -> Iterator[str]:
     if a and b and a != b:
-        yield f"the {what} differs: {_named(a)} in A, {_named(b)} in B; a difference of the results may come from it"
+        yield f"the {subject} differs: {_named(a)} in A, {_named(b)} in B; a difference of the results may come from it"
 
 
 def _named(values: set[str]) -> str:

@@ -28,18 +28,18 @@ FLEET_DROPPED = ("by", "began", "reason", "nodes")
 NODE_COLUMNS = ("node", "role", "zone", "type", "bought", "in its group", "ready", "problem")
 
 
-def of_role(role: Mapping[str, Any]) -> str:
+def role_state(role: Mapping[str, Any]) -> str:
     """Returns a role's state, such as ``workers: 3 of 5 in service, 2 ready``; with spot nodes or a backup also
     ``(3 on spot, 0 on demand)``.
     """
     bought = f" ({role['spot']} on spot, {role['on_demand']} on demand)" if role.get("spot") or _backed(role) else ""
     state = f"{role['role']}: {role['in_service']} of {role['desired']} in service{bought}, {role['ready']} ready"
-    more = [f"{role[what]} {what}" for what in ("starting", "leaving", "failed") if role[what]]
+    more = [f"{role[kind]} {kind}" for kind in ("starting", "leaving", "failed") if role[kind]]
     return ", ".join([state, *more])
 
 
-def of_roles(fleet: Mapping[str, Any]) -> str:
-    return "; ".join(map(of_role, fleet["roles"]))
+def role_states(fleet: Mapping[str, Any]) -> str:
+    return "; ".join(map(role_state, fleet["roles"]))
 
 
 def is_complete(fleet: Mapping[str, Any]) -> bool:
@@ -103,7 +103,7 @@ def summary(fleet: Mapping[str, Any]) -> str:
         cost = f"; it cost {bench_money.total(fleet['cost'])}" if fleet.get("cost") else ""
         return f"{fleet['fleet']} {fleet['status']}{reason} ({staying or 'nothing is left of it'}{cost}){below}"
     also = f"; {staying}" if staying else ""
-    return f"{fleet['fleet']} {fleet['status']}{reason}; {of_roles(fleet)}{also}{below}"
+    return f"{fleet['fleet']} {fleet['status']}{reason}; {role_states(fleet)}{also}{below}"
 
 
 def estimate(fleet: Mapping[str, Any]) -> str | None:

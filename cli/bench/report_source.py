@@ -54,7 +54,7 @@ def load(ctx: typer.Context, text: str) -> Report:
         return parsed(body, f"the report of {text}")
     path = Path(text)
     if path.is_dir():
-        return of_folder(path)
+        return folder_report(path)
     if not path.is_file():
         raise CliError(
             Exit.USAGE,
@@ -66,7 +66,7 @@ def load(ctx: typer.Context, text: str) -> Report:
         raise CliError(Exit.FAILED, f"{text} cannot be read: {error}") from None
 
 
-def of_folder(folder: Path) -> Report:
+def folder_report(folder: Path) -> Report:
     """Builds a report from the files of a run in a folder. Needs no AWS.
 
     Raises:

@@ -28,16 +28,16 @@ def common(a: Sequence[Operation], b: Sequence[Operation]) -> tuple[Common, str]
     if every == {RESPONSE}:
         return RESPONSE, ""
     if MIXED in every:
-        what = "response and service times are mixed in one histogram"
+        difference = "response and service times are mixed in one histogram"
     else:
-        what = " and ".join(
+        difference = " and ".join(
             f"times of {name} are {' or '.join(sorted(its))} times"
             for name, its in zip("AB", kinds, strict=True)
             if its
         )
     if all(word(one.timing) == SERVICE or one.service for one in (*a, *b) if _has_times(one)):
-        return SERVICE, f"{what}; service times of both are compared"
-    return None, f"{what}, which cannot be compared: response times contain the wait for a turn"
+        return SERVICE, f"{difference}; service times of both are compared"
+    return None, f"{difference}, which cannot be compared: response times contain the wait for a turn"
 
 
 def known(side: Sequence[Operation], name: str, timing: Common) -> list[float]:

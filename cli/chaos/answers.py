@@ -87,17 +87,19 @@ def answer(
     zone = zone_of(decisions)
     if event := min(events, key=lambda e: _WEIGHTS.get(e["status"], 2), default=None):
         others = sum(e["status"] in _TERMINATED for e in events if e is not event)
-        return _of_event(unit, day, event, zone, others)
+        return _event_answer(unit, day, event, zone, others)
     if day is None:
         return f"No decision about {unit} is on record: no tick has run since it was created, or its {_EXPIRY}."
     if not decisions:
         if day > now.astimezone(UTC).date():
             return f"{unit}: {_day(day)} is in the future."
         return f"No tick decided about {unit} on {_day(day)}: none was planned, none ran, or its {_EXPIRY}."
-    return _of_decisions(unit, day, decisions, zone, now)
+    return _decisions_answer(unit, day, decisions, zone, now)
 
 
-def _of_decisions(unit: str, day: date, decisions: Sequence[Mapping[str, Any]], zone: zones.Zone, now: datetime) -> str:
+def _decisions_answer(
+    unit: str, day: date, decisions: Sequence[Mapping[str, Any]], zone: zones.Zone, now: datetime
+) -> str:
     periods = stretches(decisions)
     # Ticks continue for an hour after the window, to sweep; their reason does not explain the day.
     *before, last = [stretch for stretch in periods if stretch.reason != "outside-window"] or periods
@@ -116,7 +118,7 @@ def _of_decisions(unit: str, day: date, decisions: Sequence[Mapping[str, Any]], 
     return f"{unit} was not terminated on {_day(day)}: {why}{since}."
 
 
-def _of_event(unit: str, day: date | None, event: Mapping[str, Any], zone: zones.Zone, others: int) -> str:
+def _event_answer(unit: str, day: date | None, event: Mapping[str, Any], zone: zones.Zone, others: int) -> str:
     instance, detail = _instance(unit, event), str(event["detail"]).rstrip(".")
     claimed, suffix = _clock(_moment(event["at"]), zone), f": {detail}" if detail else ""
     on = _day(day or date.fromisoformat(event["day"]))

@@ -26,9 +26,9 @@ def check(client: TroopClient) -> dict[str, Any]:
         todo = "try again; `troop groups` reads the same data"
         return base | {"status": "warn", "detail": f"groups cannot be read: {error}", "todo": todo}
     units = sorted({group["unit"] for group in groups if outlook(group)["reason"] == "malformed"})
-    of = f" of the first {LOOKED_AT:,} groups" if len(groups) == LOOKED_AT else ""
+    scope = f" of the first {LOOKED_AT:,} groups" if len(groups) == LOOKED_AT else ""
     if not units:
-        return base | {"status": "ok", "value": 0, "detail": f"the policy of every unit{of} is valid", "todo": ""}
+        return base | {"status": "ok", "value": 0, "detail": f"the policy of every unit{scope} is valid", "todo": ""}
     named = ", ".join(units[:_NAMED]) + (f" and {len(units) - _NAMED} more" if len(units) > _NAMED else "")
     todo = "`troop group UNIT` shows the value and its source; see docs/chaos.md#how-you-have-your-say"
-    return base | {"status": "warn", "value": len(units), "detail": f"skipped{of}: {named}", "todo": todo}
+    return base | {"status": "warn", "value": len(units), "detail": f"skipped{scope}: {named}", "todo": todo}

@@ -21,8 +21,8 @@ def outlook(unit: Mapping[str, Any]) -> Mapping[str, Any]:
     if "outlook" not in unit:
         older = "this deployment is older than the command, and does not give the state of units: deploy it again"
         raise CliError(Exit.API_FAILED, older)
-    of_unit: Mapping[str, Any] = unit["outlook"]
-    return of_unit
+    unit_outlook: Mapping[str, Any] = unit["outlook"]
+    return unit_outlook
 
 
 def lapse(unit: Mapping[str, Any]) -> str:

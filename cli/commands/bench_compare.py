@@ -223,8 +223,8 @@ def _row(row: Row, comparison: Comparison) -> tuple[str, ...]:
     if row.regression:
         differs += ", fails"
     repetitions = f"{row.a.repetitions}, {row.b.repetitions}"
-    what = row.label, row.phase, row.role, row.operation
-    return (*what, _rate(row.a), _rate(row.b), f"{row.ratio:.3f}", interval, repetitions, differs)
+    identity = row.label, row.phase, row.role, row.operation
+    return (*identity, _rate(row.a), _rate(row.b), f"{row.ratio:.3f}", interval, repetitions, differs)
 
 
 def _rate(spread: Spread) -> str:
@@ -312,7 +312,7 @@ def _failed(rows: Sequence[Row], comparison: Comparison) -> str:
     label = f" ({worst.label})" if worst.label else ""
     noise = "which exceeds the noise" if worst.exceeds_noise else "and the noise is unknown"
     noise += " of each run" if comparison.apart and worst.exceeds_noise else ""
-    what = f"{worst.operation} of {worst.role} in {worst.phase}{label}"
+    operation = f"{worst.operation} of {worst.role} in {worst.phase}{label}"
     below = f"{len(rows)} of {len(comparison.rows)} below {comparison.fail_below:g}"
     doubt = apart(comparison) or ("" if worst.exceeds_noise else "Measure both sides with repetitions.")
-    return f"{below}: {what} is {worst.ratio:.3f} of A's, {noise}{f'. {doubt}' if doubt else ''}".rstrip(".")
+    return f"{below}: {operation} is {worst.ratio:.3f} of A's, {noise}{f'. {doubt}' if doubt else ''}".rstrip(".")

@@ -55,7 +55,7 @@ def report(
         body = report_source.fetched(client, source, "json" if as_json else "html", again=again)
         usual = Path(f"troop-report-{source}.html")
     elif Path(source).is_dir():
-        local_report = report_source.of_folder(Path(source))
+        local_report = report_source.folder_report(Path(source))
         document = local_report.model_dump_json().encode()
         body = document if as_json else page(local_report)
         usual = Path(source, REPORT_HTML)

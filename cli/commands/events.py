@@ -77,7 +77,7 @@ def events(
         now = times.now()
         query = {"group": group, "unit": unit, "status": status and str(status)}
         query |= {"since": _moment("--since", since, now), "until": _moment("--until", until, now)}
-        query |= _of_day(day, now) if day else {}
+        query |= _day_bounds(day, now) if day else {}
         return {key: value for key, value in query.items() if value}
 
     query = filters()
@@ -124,7 +124,7 @@ def _check_options(follow: bool, needless: Mapping[str, object], form: Form) -> 
         raise CliError(Exit.USAGE, f"--follow prints lines or JSON: remove --output {form}")
 
 
-def _of_day(text: str, now: datetime) -> dict[str, str | None]:
+def _day_bounds(text: str, now: datetime) -> dict[str, str | None]:
     """Returns the bounds of a day on this machine's clock, which may have 23 or 25 hours."""
     try:
         day = values.day(times.day_in_words(text, now))

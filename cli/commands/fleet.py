@@ -248,9 +248,9 @@ def _settle(ctx: typer.Context, client: BenchClient, fleet: dict[str, Any], wait
     if not fleet_show.is_complete(view["fleet"]):
         refusal = fleet_show.hopeless(view)
         why = f"could not be launched: {refusal}" if refusal else f"not all nodes are ready after {longest:.0f} s"
-        commands = ", ".join(to_type(ctx, "fleet", what, id) for what in ("status", "down"))
+        commands = ", ".join(to_type(ctx, "fleet", command, id) for command in ("status", "down"))
         costs = f"the fleet stays, and costs money: {commands}"
-        raise CliError(Exit.FAILED, f"{fleet_show.of_roles(view['fleet'])}; {why}; {costs}")
+        raise CliError(Exit.FAILED, f"{fleet_show.role_states(view['fleet'])}; {why}; {costs}")
     if not as_json:
         show.say(f"{id} is ready; to remove it: {to_type(ctx, 'fleet', 'down', id)}")
 
@@ -264,7 +264,7 @@ def _watch(
     last = ""
     try:
         for view in watching.poll(lambda: client.fleet(id), is_over):
-            now = fleet_show.of_roles(view["fleet"])
+            now = fleet_show.role_states(view["fleet"])
             if now != last:
                 tell(now)
                 last = now

@@ -74,9 +74,9 @@ def plan(
     now = what_if.now()
     requested_day = what_if.day(day, "--day") if day else None
     if groups:
-        basis = _of_file(groups, settings, salt)
+        basis = _file_basis(groups, settings, salt)
     else:
-        basis = _of_account(ctx.obj, settings, salt, unleashed, now, requested_day)
+        basis = _account_basis(ctx.obj, settings, salt, unleashed, now, requested_day)
     chosen = basis.settings.chaos
     days = _days(chosen, requested_day, now)
     if basis.after and all(days[name] < calendar.at(now).day for name, calendar in chosen.calendars.items()):
@@ -100,10 +100,10 @@ def plan(
         what_if.tell(notes)
 
 
-def _of_file(groups: Path, settings: Path | None, salt: str | None) -> _Basis:
+def _file_basis(groups: Path, settings: Path | None, salt: str | None) -> _Basis:
     tried = settings_files.load(settings)
     account = group_files.load(groups).account(tried.chaos)
-    notes = [*what_if.OF_A_FILE, what_if.salt_note(salt)]
+    notes = [*what_if.FILE_ASSUMPTIONS, what_if.salt_note(salt)]
     return _Basis(account, tried, what_if.salt_of(salt), None, list, str(groups), notes)
 
 
@@ -112,7 +112,7 @@ def _days(settings: Settings, requested: date | None, now: datetime) -> dict[str
     return {name: requested or calendar.at(now).day for name, calendar in settings.calendars.items()}
 
 
-def _of_account(
+def _account_basis(
     options: context.Options,
     settings: Path | None,
     salt: str | None,

@@ -15,7 +15,7 @@ from cli.client.connection import connection
 from cli.policies import files as policy_files
 from cli.policies.export import exported
 from cli.policies.files import UnitChange
-from cli.policies.values import of_item, over
+from cli.policies.values import item_policy, over
 from cli.shared import show, yaml_files
 from cli.shared.context import confirm
 from cli.shared.errors import CliError, Exit
@@ -123,7 +123,7 @@ def _plan(
                 raise  # every unit would fail in the same way
             failed[unit] = str(error)
             continue
-        stored = of_item(record["item"]) if record else {}
+        stored = item_policy(record["item"]) if record else {}
         if (until := over(policy)) and any(stored.get(key) != policy.get(key) for key in _OPT_OUT):
             policy = _without_opt_out(unit, policy, until)
         plan.append(policy_files.compare(unit, stored, policy, record["version"] if record else None))

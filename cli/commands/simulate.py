@@ -59,7 +59,7 @@ def simulate(
             raise CliError(Exit.NO_SUCH_UNIT, f"{groups} has no unit {unit!r}, only {', '.join(known)}")
     days = {name: days_of(calendar, start, end) for name, calendar in tried.chaos.calendars.items()}
     document = _document(unit_years, days, start, end) | {
-        "assumptions": what_if.assumptions(*what_if.OF_A_FILE, what_if.salt_note(salt))
+        "assumptions": what_if.assumptions(*what_if.FILE_ASSUMPTIONS, what_if.salt_note(salt))
     }
     if as_json:
         show.document(document)
@@ -89,7 +89,7 @@ def _document(unit_years: Sequence[UnitYears], days: Mapping[str, Days], first: 
     ]
     hits = [t for unit in unit_years for t in unit.terminations]
     hours = Counter(t.hour for t in hits)
-    weeks = {monday for of_calendar in days.values() for monday in of_calendar.weeks}
+    weeks = {monday for calendar_days in days.values() for monday in calendar_days.weeks}
     return {
         "from": first.isoformat(),
         "to": last.isoformat(),

@@ -62,9 +62,9 @@ def resume(ctx: typer.Context, reason: Reason = None, yes: Yes = False, as_json:
     _change(conn, {"halted": False}, reason, as_json)
 
 
-def _switch(what: str, field: str, off: str, on: str, question: str) -> typer.Typer:
+def _switch(summary: str, field: str, off: str, on: str, question: str) -> typer.Typer:
     """Returns the commands ``off`` and ``on`` of a field of the switch. ``on`` asks first."""
-    commands = typer.Typer(no_args_is_help=True, help=what)
+    commands = typer.Typer(no_args_is_help=True, help=summary)
 
     @commands.command("off", help=off)
     def stop(ctx: typer.Context, reason: Reason = None, as_json: AsJson = False) -> None:

@@ -25,7 +25,7 @@ from cli.forecasts.calendar_ahead import Basis
 from cli.shared import aws, context, show, times
 from cli.shared.errors import CliError, Exit
 from cli.shared.settings_files import TriedSettings
-from cli.web.login_link import Doorway
+from cli.web.login_link import LoginLink
 from cli.web.overview_reader import OverviewReader
 from cli.web.page_benchmarks import PageBenchmarks
 from cli.web.page_server import MOST_WEEKS, PageServer
@@ -78,26 +78,26 @@ def ui(
         raise CliError(Exit.FAILED, f"cannot listen on port {port}: {error.strerror}") from None
     stop_on_signals()
     try:
-        with server, Doorway() as doorway:
-            server.used, door = doorway.used, None if no_open else doorway
+        with server, LoginLink() as login_link:
+            server.used, opener = login_link.used, None if no_open else login_link
             show.say(f"{conn.deployment}, only for you, until Ctrl-C. The link works once, in one browser:")
-            _show(server, door)
+            _show(server, opener)
             if sys.stdin.isatty():
                 signal.signal(signal.SIGTTIN, signal.SIG_IGN)  # it stops background jobs that read
                 show.say("Press Enter for another link.")
-                threading.Thread(target=_links, args=(server, door), daemon=True).start()
+                threading.Thread(target=_links, args=(server, opener), daemon=True).start()
             server.serve_forever(poll_interval=0.2)
     except KeyboardInterrupt as stop:
         show.note("stopped")
         raise typer.Exit(exit_code(stop)) from None
 
 
-def _show(server: PageServer, door: Doorway | None) -> None:
+def _show(server: PageServer, login_link: LoginLink | None) -> None:
     show.say(f"  {server.link()}")
-    if door is None:
+    if login_link is None:
         return
     try:
-        address = door.address(server.link())
+        address = login_link.address(server.link())
     except OSError as error:
         show.note(f"cannot open a browser: {error}")
         return
@@ -105,10 +105,10 @@ def _show(server: PageServer, door: Doorway | None) -> None:
     threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
 
-def _links(server: PageServer, door: Doorway | None) -> None:
+def _links(server: PageServer, login_link: LoginLink | None) -> None:
     with suppress(OSError):  # a background job cannot read the terminal
         for _ in sys.stdin:
-            _show(server, door)
+            _show(server, login_link)
 
 
 def _quiet(_line: str) -> None:

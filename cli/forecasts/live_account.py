@@ -100,9 +100,9 @@ def _output(deployment: Deployment, name: str) -> str:
     return deployment.outputs[name]
 
 
-def _too_old(deployment: Deployment, what: str) -> CliError:
+def _too_old(deployment: Deployment, feature: str) -> CliError:
     return CliError(
         Exit.FAILED,
-        f"the stack {deployment.name} lacks {what}: run make deploy KEEP=1 DEPLOYMENT={deployment.name} with this "
+        f"the stack {deployment.name} lacks {feature}: run make deploy KEEP=1 DEPLOYMENT={deployment.name} with this "
         "version",
     )

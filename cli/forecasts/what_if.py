@@ -22,7 +22,7 @@ SettingsFile = Annotated[
 ]
 Salt = Annotated[str | None, typer.Option("--salt", help="The key of the rolls, in place of the deployment's salt.")]
 
-OF_A_FILE = (
+FILE_ASSUMPTIONS = (
     "nothing was terminated before, and nothing is halted or leashed",
     "stop alarms are OK, and no instance refresh is under way",
     "SSM Change Calendars are open",

@@ -82,7 +82,7 @@ def written(item: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     Malformed values are included, because they have an effect: Troop skips the unit.
     """
     others = {key: item[key] for key in sorted(item) if key not in PARSERS and key not in BOOKKEEPING}
-    policy = of_item(item) | others
+    policy = item_policy(item) | others
     problems = []
     for key, value in policy.items():
         try:
@@ -92,7 +92,7 @@ def written(item: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     return policy, problems
 
 
-def of_item(item: Mapping[str, Any]) -> dict[str, Any]:
+def item_policy(item: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the policy among the attributes of a unit's item, in order; malformed values stay as they are."""
     policy = {}
     for key in KEYS:

@@ -85,7 +85,7 @@ def runtime(evidence: Mapping[str, str]) -> Judgement:
     """Judges the codes of ListLayers for the runtime and the processor; "" for an answer without error."""
     if DENIED & set(evidence.values()):
         return Verdict.OPEN, "you may not call lambda:ListLayers"
-    refused = [f"{what} ({code})" for what, code in evidence.items() if code]
+    refused = [f"{part} ({code})" for part, code in evidence.items() if code]
     return _verdict(not refused), f"Lambda refuses {', '.join(refused)}" if refused else "Lambda accepts both"
 
 

@@ -13,7 +13,7 @@ from cli.shared.errors import CliError, Exit
 PREFIX = "troop-prove-"
 """Every created name begins with it. Nothing else is removed, whatever the file says."""
 
-_OF_TROOP = ("run", "fleet")
+_TROOP_KINDS = ("run", "fleet")
 """Kinds whose names the deployment gives, and which it removes."""
 
 Remove = Callable[[str], None]
@@ -53,7 +53,7 @@ class Ledger:
         """
         for kind, name in reversed(list(self._things)):
             try:
-                if not (kind in _OF_TROOP or name.startswith(PREFIX)):
+                if not (kind in _TROOP_KINDS or name.startswith(PREFIX)):
                     raise ValueError(f"only names with {PREFIX} are removed")
                 self._removers[kind](name)
             except Exception as error:  # noqa: BLE001 one failure must not keep the others

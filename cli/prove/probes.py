@@ -222,9 +222,9 @@ class Probes:
         }
         imported = {"TemplateBody": template, "ChangeSetType": "IMPORT", "ResourcesToImport": [resource]}
 
-        def carry_out(call: Callable[..., Any], waiter: str, of: Mapping[str, str], **request: Any) -> None:
-            call(**of, **request)
-            stacks.get_waiter(f"{waiter}_complete").wait(**of)
+        def carry_out(call: Callable[..., Any], waiter: str, target: Mapping[str, str], **request: Any) -> None:
+            call(**target, **request)
+            stacks.get_waiter(f"{waiter}_complete").wait(**target)
 
         def recorded() -> None:
             pages = stacks.get_paginator("list_stacks").paginate(StackStatusFilter=["DELETE_COMPLETE"])
@@ -293,7 +293,7 @@ class Probes:
         # No role to pass, and no script.
         del data["IamInstanceProfile"], data["UserData"]
         data["BlockDeviceMappings"][0]["Ebs"]["VolumeInitializationRate"] = _INITIALIZATION_RATE
-        chosen, of_group = {"LaunchTemplateName": template, "Version": "1"}, {"AutoScalingGroupName": group}
+        chosen, group_name = {"LaunchTemplateName": template, "Version": "1"}, {"AutoScalingGroupName": group}
 
         def try_launch() -> None:
             # Not beside the interface: EC2 refuses a subnet of the instance if the template has an interface.
@@ -311,9 +311,9 @@ class Probes:
         def launch_one() -> None:
             empty = {"MinSize": 0, "MaxSize": 0, "DesiredCapacity": 0}
             scaling.put_scheduled_update_group_action(
-                **of_group, **empty, ScheduledActionName="end", StartTime=datetime.now(UTC) + _LEAVE
+                **group_name, **empty, ScheduledActionName="end", StartTime=datetime.now(UTC) + _LEAVE
             )
-            scaling.update_auto_scaling_group(**of_group, MaxSize=1, DesiredCapacity=1)
+            scaling.update_auto_scaling_group(**group_name, MaxSize=1, DesiredCapacity=1)
             self._await(lambda: bool(nodes()), lambda: f"the group has no node: {refusal()}")
 
         def nodes() -> list[str]:
@@ -321,7 +321,7 @@ class Probes:
             return [one["InstanceId"] for one in described["Instances"] if one["LifecycleState"] == "InService"]
 
         def refusal() -> str:
-            activities = scaling.describe_scaling_activities(**of_group)["Activities"]
+            activities = scaling.describe_scaling_activities(**group_name)["Activities"]
             return next((one["StatusMessage"] for one in activities if one.get("StatusMessage")), "no reason is given")
 
         def on_spot() -> None:

@@ -123,12 +123,12 @@ def translated_errors() -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        raise _of_answer(error) from error
+        raise _answer_error(error) from error
     except BotoCoreError as error:
-        raise _of_sdk(error) from error
+        raise _sdk_error(error) from error
 
 
-def _of_answer(error: ClientError) -> CliError:
+def _answer_error(error: ClientError) -> CliError:
     code, message = error.response["Error"].get("Code", ""), error.response["Error"].get("Message", "")
     if code in _EXPIRED_CODES or "expired" in message.lower():
         return CliError(Exit.EXPIRED_CREDENTIALS, EXPIRED)
@@ -202,7 +202,7 @@ _SPELLED = {
 """IAM actions of operations whose names differ."""
 
 
-def _of_sdk(error: BotoCoreError) -> CliError:
+def _sdk_error(error: BotoCoreError) -> CliError:
     if isinstance(error, ProfileNotFound):
         return CliError(Exit.NO_CREDENTIALS, f"{error}: list the profiles with `aws configure list-profiles`")
     if isinstance(error, (UnauthorizedSSOTokenError, TokenRetrievalError)) or (

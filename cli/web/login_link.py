@@ -19,7 +19,7 @@ _PAGE = """<!doctype html>
 
 
 @dataclass
-class Doorway:
+class LoginLink:
     """Files that redirect to links, in a folder that only this user can read. Leaving the context removes them.
 
     A link admits its first user. Other users could read it among the arguments of the browser's command, so the
@@ -50,7 +50,7 @@ class Doorway:
             with suppress(OSError):
                 file.unlink()
 
-    def __enter__(self) -> Doorway:
+    def __enter__(self) -> LoginLink:
         return self
 
     def __exit__(

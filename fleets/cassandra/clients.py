@@ -28,7 +28,7 @@ PORT = 9042
 TABLE = "ring.rows"
 MASK = 0x5DEECE66D
 """A row's value follows from its key, so a read checks it."""
-OF_A_DRIVER, OF_A_CLIENT = 10**15, 10**11
+DRIVER_KEYS, CLIENT_KEYS = 10**15, 10**11
 """The numbers of keys that each driver and each of its clients has for itself."""
 
 
@@ -87,7 +87,7 @@ class Client:
     """One client with one connection."""
 
     def __init__(self, number: int, pause: float, timeout: float, counts: Counts, stop: threading.Event) -> None:
-        self._first = int(os.environ["TROOP_RANK"]) * OF_A_DRIVER + number * OF_A_CLIENT
+        self._first = int(os.environ["TROOP_RANK"]) * DRIVER_KEYS + number * CLIENT_KEYS
         self._pause, self._timeout, self._counts, self._stop = pause, timeout, counts, stop
         self._connection: cql.Connection | None = None
         self._random = random.Random(self._first)

@@ -39,7 +39,7 @@ from .patches import (
     moto_termination,
     moto_weights,
 )
-from .price_and_quota_services import Offices
+from .price_and_quota_services import PriceAndQuotaServices
 from .request_filter import HostCheck
 from .secret import Secrets
 from .subjects import backend
@@ -76,7 +76,11 @@ def serve(config: Config, host: Host, drawn: Secrets) -> str:
     control = Control(gate, host, lock, interruptions, replacements, delays, drawn)
     metadata = Metadata(control, backend("ec2"), lock, interruptions)
     server = make_server(
-        "127.0.0.1", 0, HostCheck(Offices(metadata, lock)), threaded=True, request_handler=MotoRequestHandler
+        "127.0.0.1",
+        0,
+        HostCheck(PriceAndQuotaServices(metadata, lock)),
+        threaded=True,
+        request_handler=MotoRequestHandler,
     )
     threading.Thread(target=server.serve_forever, name="compute", daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}"

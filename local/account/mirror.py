@@ -45,7 +45,7 @@ def _vpc(backend: Any, vpc: dict[str, Any]) -> bool:
 
 
 def _subnet(backend: Any, subnet: dict[str, Any]) -> bool:
-    known = any(subnet["SubnetId"] in of_zone for of_zone in backend.subnets.values())
+    known = any(subnet["SubnetId"] in zone_subnets for zone_subnets in backend.subnets.values())
     if known or subnet["VpcId"] not in backend.vpcs:
         return False
     zone = next(one for one in RegionsAndZonesBackend.zones[REGION] if one.name == subnet["AvailabilityZone"])

@@ -22,7 +22,7 @@ from .subjects import backend
 _TARGETS = {"AWSPriceListService": "pricing", "ServiceQuotasV20190624": "servicequotas"}
 
 
-class Offices:
+class PriceAndQuotaServices:
     """WSGI middleware that answers calls of the two services, and forwards all others."""
 
     def __init__(self, app: WsgiApp, lock: threading.RLock) -> None:

@@ -21,7 +21,7 @@ class Schemas:
 
     folder: Path
 
-    def of(self, kind: str) -> Schema | None:
+    def for_type(self, kind: str) -> Schema | None:
         """Returns the schema that AWS publishes of a type; None for a type that AWS does not have in this region."""
         name = self.part(f"providers/{REGION}").get(kind)
         return self.part(f"resources/{name}") if name else None
@@ -45,7 +45,7 @@ def unknown_names(schema: Any, value: Any, root: Schema | None = None, place: st
     root = schema if root is None else root
     if not isinstance(schema, Mapping) or root is None:
         return
-    if isinstance(value, Mapping) and (branches := _of_intrinsic(value)) is not None:
+    if isinstance(value, Mapping) and (branches := _intrinsic_branches(value)) is not None:
         for inner in branches:
             yield from unknown_names(schema, inner, root, place)
         return
@@ -74,7 +74,7 @@ def _referenced(root: Schema, reference: str) -> Any:
     return schema
 
 
-def _of_intrinsic(value: Mapping[str, Any]) -> list[Any] | None:
+def _intrinsic_branches(value: Mapping[str, Any]) -> list[Any] | None:
     """Returns what a function of templates may become, as far as the template tells; None if it is no function."""
     if len(value) != 1 or not (name := str(next(iter(value)))).startswith(("Fn::", "Ref")):
         return None

@@ -7,7 +7,7 @@ import secrets
 import string
 from dataclasses import dataclass
 
-_OF_A_KEY_ID = string.ascii_uppercase + "234567"
+_KEY_ID_ALPHABET = string.ascii_uppercase + "234567"
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Secrets:
 
     @classmethod
     def draw(cls) -> Secrets:
-        key_id = "AKIA" + "".join(secrets.choice(_OF_A_KEY_ID) for _ in range(16))
+        key_id = "AKIA" + "".join(secrets.choice(_KEY_ID_ALPHABET) for _ in range(16))
         return cls(key_id, secrets.token_urlsafe(30), secrets.token_urlsafe(32))
 
     def opens(self, authorization: str) -> bool:

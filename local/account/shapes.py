@@ -42,7 +42,7 @@ def problems(shape: Any, value: Any, place: str = "", *, is_complete: bool = Fal
     if value is UNKNOWN or value is None:
         return
     if shape.type_name == "structure" and isinstance(value, dict):
-        yield from _of_structure(shape, value, place, is_complete)
+        yield from _structure_problems(shape, value, place, is_complete)
     elif shape.type_name == "list" and isinstance(value, list):
         if len(value) > shape.metadata.get("max", len(value)):
             yield f"{place} has more than {shape.metadata['max']} members"
@@ -59,7 +59,7 @@ def problems(shape: Any, value: Any, place: str = "", *, is_complete: bool = Fal
         yield f"{place} cannot be {value}"
 
 
-def _of_structure(shape: Any, value: dict[Any, Any], place: str, is_complete: bool) -> Iterator[str]:
+def _structure_problems(shape: Any, value: dict[Any, Any], place: str, is_complete: bool) -> Iterator[str]:
     named = {key: inner for key, inner in value.items() if key is not UNKNOWN}
     yield from (f"{place}.{key} is unknown" for key in named.keys() - shape.members.keys())
     if is_complete and len(named) == len(value):

@@ -175,15 +175,15 @@ class Story:
         if len(self._deployment.events()) != len(PARTICIPANTS):
             raise DemoFailed(f"there are {len(self._deployment.events())} events, not {len(PARTICIPANTS)}")
 
-    def _until(self, what: str, done: Callable[[], bool]) -> None:
+    def _until(self, event: str, done: Callable[[], bool]) -> None:
         until = time.monotonic() + PATIENCE
         next_word = time.monotonic() + 10
         while not done():
             self._account.check()
             if time.monotonic() > until:
-                raise DemoFailed(f"timed out after {PATIENCE:g} seconds: waiting for {what}")
+                raise DemoFailed(f"timed out after {PATIENCE:g} seconds: waiting for {event}")
             if time.monotonic() > next_word:
-                self._tell.say(f"waiting for {what}", "dim")
+                self._tell.say(f"waiting for {event}", "dim")
                 next_word += 10
             time.sleep(0.4)
 

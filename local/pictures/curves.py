@@ -78,8 +78,8 @@ def curves(properties: Mapping[str, Any], points: Sequence[Point], span: Span) -
             continue
         namespace, metric, *pairs = names
         dimensions = dimensions_of(dict(zip(pairs[::2], pairs[1::2], strict=True)))
-        of_it = [p for p in points if (p.namespace, p.metric, p.dimensions) == (namespace, metric, dimensions)]
-        values = periods.values(of_it, str(merged["stat"]))
+        metric_points = [p for p in points if (p.namespace, p.metric, p.dimensions) == (namespace, metric, dimensions)]
+        values = periods.values(metric_points, str(merged["stat"]))
         lines.append(Curve(str(merged.get("label") or metric), right, values))
     return lines
 
@@ -161,6 +161,6 @@ def _searched(expression: str, points: Sequence[Point], periods: _Periods, right
             by_name.setdefault(label, []).append(point)
     return [
         Curve(label, right, values)
-        for label, of_it in sorted(by_name.items())
-        if (values := periods.values(of_it, search["stat"], filling))
+        for label, metric_points in sorted(by_name.items())
+        if (values := periods.values(metric_points, search["stat"], filling))
     ]

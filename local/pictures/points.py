@@ -33,7 +33,7 @@ def dimensions_of(dimensions: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 def points(lines: Iterable[Mapping[str, Any]]) -> list[Point]:
     """Returns every value of every line, once for each of its sets of dimensions."""
-    return [point for line in lines for point in _of(line)]
+    return [point for line in lines for point in _read_points(line)]
 
 
 def duration(seconds: float, line: str, function: str) -> Point | None:
@@ -45,7 +45,7 @@ def duration(seconds: float, line: str, function: str) -> Point | None:
     return Point(seconds, "AWS/Lambda", "Duration", dimensions, float(match["milliseconds"]))
 
 
-def _of(line: Mapping[str, Any]) -> Iterator[Point]:
+def _read_points(line: Mapping[str, Any]) -> Iterator[Point]:
     seconds = line["_aws"]["Timestamp"] / 1000
     for directive in line["_aws"]["CloudWatchMetrics"]:
         for names in directive["Dimensions"]:

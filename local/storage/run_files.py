@@ -96,7 +96,7 @@ def write_report(folder: Path) -> Report:
     """Writes the report of a run's files beside them, as ``troop bench report`` does: ``report.html`` and
     ``report.json``.
     """
-    report = report_source.of_folder(folder)
+    report = report_source.folder_report(folder)
     (folder / names.REPORT_JSON).write_text(report.model_dump_json(), encoding="utf-8")
     (folder / names.REPORT_HTML).write_bytes(page(report))
     return report

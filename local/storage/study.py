@@ -80,11 +80,11 @@ def _result(benchmark: str, layout: str, summary: Summary) -> Result:
     if CACHED_DEVICE not in by_label:
         return Result(benchmark, layout, rate)
     pairs = [
-        (of_all, from_cache or 0)
-        for of_all, from_cache in zip(by_label[CACHED_DEVICE], by_label[CACHE_DEVICE], strict=True)
-        if of_all
+        (all_reads, from_cache or 0)
+        for all_reads, from_cache in zip(by_label[CACHED_DEVICE], by_label[CACHE_DEVICE], strict=True)
+        if all_reads
     ]
-    reads, hits = tuple(of_all for of_all, _ in pairs), tuple(cached / of_all for of_all, cached in pairs)
+    reads, hits = tuple(all_reads for all_reads, _ in pairs), tuple(cached / all_reads for all_reads, cached in pairs)
     return Result(benchmark, layout, rate, reads, hits)
 
 

@@ -24,7 +24,7 @@ import pytest
 
 from agent.pack import pack
 from infra import FUNCTIONS, bundling, byte_code, npm
-from infra.bundling import LAYERS, OF_NODES, SIZE_LIMIT, archive, bundle, layer, size, stage_code
+from infra.bundling import LAYERS, NODE_MODULES, SIZE_LIMIT, archive, bundle, layer, size, stage_code
 from infra.byte_code import compile_folder
 from infra.store import BundlingError
 from troop.shared.day_rules import HOLIDAY_LANGUAGE
@@ -172,9 +172,9 @@ def test_the_asset_is_the_handlers_the_package_and_the_settings() -> None:
 
 def test_the_asset_leaves_out_what_only_nodes_import() -> None:
     code = stage_code("{}", "lambda")
-    names = "|".join(re.escape(part.removesuffix(".py").replace("/", ".")) for part in OF_NODES)
-    modules = "|".join(Path(part).stem for part in OF_NODES if part.startswith("troop/measure/"))
-    for part in OF_NODES:
+    names = "|".join(re.escape(part.removesuffix(".py").replace("/", ".")) for part in NODE_MODULES)
+    modules = "|".join(Path(part).stem for part in NODE_MODULES if part.startswith("troop/measure/"))
+    for part in NODE_MODULES:
         assert (FUNCTIONS / part).is_file() or list((FUNCTIONS / part).glob("*.py"))
         assert not (code / part).exists()
     for source in code.rglob("*.py"):

@@ -15,10 +15,10 @@ from cli.shared import aws
 from cli.shared.errors import CliError
 from infra import ROOT
 from lifecycle.bootstrap import bootstrap_missing
-from lifecycle.leftovers import buckets_to_empty, remains
+from lifecycle.leftovers import buckets_to_empty, leftovers
 from lifecycle.resources import Resource
 from lifecycle.retained import RetainedTable, imports
-from lifecycle.takeover import as_it_is
+from lifecycle.takeover import resource_without_stream
 from lifecycle.zones import zones_there
 from tests.infra.cfn import resources_of
 from tests.infra.conftest import Synthesised
@@ -36,32 +36,32 @@ def test_every_table_says_itself_what_it_holds_and_of_which_deployment(template:
     """The stack's tags go with a deployment that is rolled back; what takes a table over has to agree with it."""
     for name, table in resources_of(template, TABLE).items():
         expected = [{"Key": DATA_TAG, "Value": name}, {"Key": DEPLOYMENT_TAG, "Value": {"Ref": "AWS::StackName"}}]
-        assert table["Properties"]["Tags"] == as_it_is(table)["Properties"]["Tags"] == expected
+        assert table["Properties"]["Tags"] == resource_without_stream(table)["Properties"]["Tags"] == expected
 
 
 def test_all_data_stays_and_comes_with_the_commands_that_remove_it(template: Template) -> None:
-    leftovers = remains(template, ids(template), "eu-west-1")
-    tables = [remain for remain in leftovers if remain.kind == "table"]
+    stays = leftovers(template, ids(template), "eu-west-1")
+    tables = [leftover for leftover in stays if leftover.kind == "table"]
     assert len(tables) == len(resources_of(template, TABLE))
-    assert leftovers[: len(tables)] == tables
+    assert stays[: len(tables)] == tables
     for table in tables:
         protection_off, wait, delete = table.commands
         where = f"--region eu-west-1 --table-name {table.physical_id}"
         assert protection_off == f"aws dynamodb update-table {where} --no-deletion-protection-enabled"
         assert wait == f"aws dynamodb wait table-exists {where}"
         assert delete == f"aws dynamodb delete-table {where}"
-    kinds = {remain.kind for remain in leftovers}
+    kinds = {leftover.kind for leftover in stays}
     assert kinds == {"table", "bucket", "secret", "log group"}
-    assert all(remain.commands for remain in leftovers)
+    assert all(leftover.commands for leftover in stays)
     assert buckets_to_empty(template, ids(template)) == []
 
 
 def test_resource_that_was_never_created_does_not_remain(template: Template) -> None:
-    assert remains(template, {}, "eu-west-1") == []
+    assert leftovers(template, {}, "eu-west-1") == []
 
 
 def test_a_throw_away_deployment_leaves_nothing_and_its_buckets_are_emptied(green: Template) -> None:
-    assert remains(green, ids(green), "eu-west-1") == []
+    assert leftovers(green, ids(green), "eu-west-1") == []
     work, results = sorted(buckets_to_empty(green, ids(green)), reverse=True)
     assert "WorkBucket" in work
     assert "Results" in results

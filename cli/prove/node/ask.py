@@ -137,7 +137,7 @@ _PROGRAMS = {
 }
 
 
-def of_phase(phase: str, home: Path, parameters: Mapping[str, bool]) -> Iterator[Check]:
+def phase_checks(phase: str, home: Path, parameters: Mapping[str, bool]) -> Iterator[Check]:
     """Yields the checks of a phase.
 
     Args:
@@ -182,7 +182,7 @@ def main() -> None:
     parameters = json.loads(place.read_text(encoding="utf-8"))
     # On local AWS the node is a process on somebody's machine.
     may_change = parameters["system"] and "AWS_EC2_METADATA_SERVICE_ENDPOINT" not in os.environ
-    for check in of_phase(os.environ["TROOP_PHASE"], place.parent, parameters):
+    for check in phase_checks(os.environ["TROOP_PHASE"], place.parent, parameters):
         if may_change or not check.changes:
             sys.stdout.write(MARK + json.dumps(answer(check)) + "\n")
             sys.stdout.flush()

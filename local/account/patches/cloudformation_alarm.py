@@ -12,7 +12,7 @@ from ministack.services.cloudformation import provisioners
 
 from ._wrap import wrap
 
-_OF_ONE_METRIC = ("Namespace", "MetricName", "Dimensions", "Statistic", "ExtendedStatistic", "Period", "Unit")
+_SINGLE_METRIC_FIELDS = ("Namespace", "MetricName", "Dimensions", "Statistic", "ExtendedStatistic", "Period", "Unit")
 
 
 def apply() -> None:
@@ -23,4 +23,4 @@ def apply() -> None:
             return original(name, props)
         rest = {key: value for key, value in props.items() if key != "Metrics"}
         alarm = original(name, {**rest, "Namespace": "-", "MetricName": "-"})
-        return {key: value for key, value in alarm.items() if key not in _OF_ONE_METRIC} | {"Metrics": metrics}
+        return {key: value for key, value in alarm.items() if key not in _SINGLE_METRIC_FIELDS} | {"Metrics": metrics}

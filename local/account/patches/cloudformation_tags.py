@@ -20,7 +20,7 @@ _PREFIX = "aws:cloudformation:"
 def apply(schemas: Schemas) -> None:
     def has_system_tags(kind: str) -> bool:
         """Checks a type; one that AWS does not have in this region counts as one with these tags."""
-        schema = schemas.of(kind) or {}
+        schema = schemas.for_type(kind) or {}
         return bool(schema.get("tagging", {}).get("cloudFormationSystemTags", True))
 
     @wrap(provisioners, "_with_stack_tags")

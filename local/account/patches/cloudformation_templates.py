@@ -22,7 +22,7 @@ _CUSTOM = ("Custom::", "AWS::CloudFormation::CustomResource")
 def apply(schemas: Schemas) -> None:
     @wrap(engine, "_validate_template_statics")
     def statics(original: Callable[[Any], None], template: dict[str, Any]) -> None:
-        if not handlers._uses_macro(template) and (problem := next(_of_template(schemas, template), None)):
+        if not handlers._uses_macro(template) and (problem := next(_template_problems(schemas, template), None)):
             raise ValueError(f"Template format error: {problem}")
         original(template)
 
@@ -37,12 +37,12 @@ def apply(schemas: Schemas) -> None:
                 kind = resource.get("Type", "")
                 problems += [
                     (name, kind, "PROPERTY_VALIDATION", f"/Resources/{name}/Properties{place[1:]}", problem)
-                    for place, problem in _of_properties(schemas, kind, resource.get("Properties") or {})
+                    for place, problem in _property_problems(schemas, kind, resource.get("Properties") or {})
                 ]
         return problems
 
 
-def _of_template(schemas: Schemas, template: dict[str, Any]) -> Iterator[str]:
+def _template_problems(schemas: Schemas, template: dict[str, Any]) -> Iterator[str]:
     resources = template.get("Resources")
     for _, name in unknown_names(schemas.part("other/template/configuration"), dict.fromkeys(template)):
         yield f"Invalid template property or properties [{name}]"
@@ -62,11 +62,11 @@ def _of_template(schemas: Schemas, template: dict[str, Any]) -> Iterator[str]:
                 yield f"Unresolved resource dependencies [{other}] in the Resources block of the template"
 
 
-def _of_properties(schemas: Schemas, kind: str, properties: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _property_problems(schemas: Schemas, kind: str, properties: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yields the place and the problem of each property that AWS refuses."""
     if kind.startswith(_CUSTOM):
         return
-    if schema := schemas.of(kind):
+    if schema := schemas.for_type(kind):
         for place, name in unknown_names(schema, properties):
             yield place, f"{place}: extraneous key [{name}] is not permitted"
     for name in reserved_tags(properties):

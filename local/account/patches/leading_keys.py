@@ -37,7 +37,7 @@ def apply() -> None:
         context = named.get("service_context") or {}
         if items := context.get(_KEYS):
             action, table = iam_action.partition(":")[2], _name(named["resource_arn"])
-            keys = [key for of, name, key in items if of in (None, action) and name == table]
+            keys = [key for operation, name, key in items if operation in (None, action) and name == table]
             named["service_context"] = {**context, _KEYS: keys}
         return original(access_key_id, iam_action, *args, **named)
 
@@ -47,7 +47,7 @@ def _items(request: Mapping[str, Any]) -> Iterator[Item]:
         for kind, named in part.items():
             yield from _item(named, _PARTS.get(kind, f"{kind}Item"))
     for table, named in request.get("RequestItems", {}).items():
-        keys = named.get("Keys", ()) if isinstance(named, Mapping) else map(_of_batch, named)
+        keys = named.get("Keys", ()) if isinstance(named, Mapping) else map(_batch_item, named)
         for key in keys:
             yield None, _name(table), _value(_name(table), key)
     if "Key" in request or "Item" in request:
@@ -59,7 +59,7 @@ def _item(named: Mapping[str, Any], action: str | None) -> Iterator[Item]:
     yield action, table, _value(table, named.get("Key") or named["Item"])
 
 
-def _of_batch(write: Mapping[str, Any]) -> Mapping[str, Any]:
+def _batch_item(write: Mapping[str, Any]) -> Mapping[str, Any]:
     key: Mapping[str, Any] = write["PutRequest"]["Item"] if "PutRequest" in write else write["DeleteRequest"]["Key"]
     return key
 

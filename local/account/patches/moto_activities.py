@@ -145,10 +145,10 @@ def record(group: Any, description: str, status: str = "Successful", message: st
     now = utcnow().strftime("%Y-%m-%dT%H:%M:%SZ")
     cause = f"At {now} the group wanted {group.desired_capacity} instances."
     activity = Activity(str(uuid.uuid4()), group.name, group.arn, description, cause, status, message)
-    _of(group).insert(0, activity)
+    _activities(group).insert(0, activity)
 
 
-def _of(group: Any) -> list[Activity]:
+def _activities(group: Any) -> list[Activity]:
     activities: list[Activity] = vars(group).setdefault("activities", [])
     return activities
 
@@ -159,7 +159,9 @@ def _describe(self: Any) -> ActionResult:
     name = self._get_param("AutoScalingGroupName")
     if name and name not in groups:
         raise ValidationError(f"AutoScalingGroup name not found - AutoScalingGroup '{name}' not found")
-    activities = [activity for group in ([groups[name]] if name else groups.values()) for activity in _of(group)]
+    activities = [
+        activity for group in ([groups[name]] if name else groups.values()) for activity in _activities(group)
+    ]
     token = self._get_param("NextToken") or "0"
     if not token.isdecimal():
         raise AutoscalingClientError("InvalidNextToken", "The NextToken value is not valid.")

@@ -52,7 +52,7 @@ def _in_use(backend: Any, group: Any) -> bool:
 
 
 def _referenced(backend: Any, group: Any) -> bool:
-    others = [one for of_vpc in backend.groups.values() for one in of_vpc.values() if one.id != group.id]
+    others = [one for vpc_groups in backend.groups.values() for one in vpc_groups.values() if one.id != group.id]
     return any(
         rule.source_group.get("GroupId") == group.id
         for other in others

@@ -23,11 +23,11 @@ _TYPES = ("AWS::IAM::Role", "AWS::IAM::Policy", "AWS::IAM::ManagedPolicy")
 def apply() -> None:
     @wrap(iam_evaluator, "validate_policy_document")
     def validate(original: Callable[[Any], str | None], document: Any) -> str | None:
-        return original(document) or next(_of_actions(document), None)
+        return original(document) or next(_action_problems(document), None)
 
     @wrap(iam, "_trust_policy_not_principal_error")
     def trust(original: Callable[[Any], str | None], document: Any) -> str | None:
-        return original(document) or next(_of_trust(document), None)
+        return original(document) or next(_trust_problems(document), None)
 
     for kind in _TYPES:
         handlers = provisioners._RESOURCE_HANDLERS[kind]
@@ -51,14 +51,14 @@ def _checked(provision: Callable[..., Any], position: int) -> Callable[..., Any]
     return provisioned
 
 
-def _of_actions(document: Any) -> Iterator[str]:
+def _action_problems(document: Any) -> Iterator[str]:
     for statement in _statements(document):
         for action in _strings(statement.get("Action", statement.get("NotAction"))):
             if not _ACTION.fullmatch(action):
                 yield f"The action {action} must be *, or the prefix of a service, a colon and a name."
 
 
-def _of_trust(document: Any) -> Iterator[str]:
+def _trust_problems(document: Any) -> Iterator[str]:
     statements = list(_statements(document))
     if not statements:
         yield "The policy has no statement."

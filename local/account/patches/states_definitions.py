@@ -78,10 +78,10 @@ def _problems(types: frozenset[str], text: Any) -> Iterator[str]:
     except (TypeError, ValueError):
         yield "INVALID_JSON_DESCRIPTION: the definition is not JSON"
         return
-    yield from _of_machine(types, machine, "")
+    yield from _machine_problems(types, machine, "")
 
 
-def _of_machine(types: frozenset[str], machine: Any, place: str) -> Iterator[str]:
+def _machine_problems(types: frozenset[str], machine: Any, place: str) -> Iterator[str]:
     states = machine.get("States") if isinstance(machine, dict) else None
     if not isinstance(states, dict) or not states:
         yield f"SCHEMA_VALIDATION_FAILED: there are no States at {place or '/'}"
@@ -101,7 +101,7 @@ def _of_machine(types: frozenset[str], machine: Any, place: str) -> Iterator[str
             yield f"SCHEMA_VALIDATION_FAILED: the resource {state.get('Resource')} is not recognized at {here}"
         inner = [state.get("ItemProcessor") or state.get("Iterator")] if state["Type"] == "Map" else []
         for branch in state.get("Branches", ()) if state["Type"] == "Parallel" else inner:
-            yield from _of_machine(types, branch, here)
+            yield from _machine_problems(types, branch, here)
 
 
 def _is_resource(arn: str) -> bool:

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from handlers import cell, fleet, launch, notify, reaper, report, teardown, watchdog, widgets
-from infra.queries import FUNCTIONS, OF_BENCHMARKS, QUERIES, Query
+from infra.queries import BENCHMARK_FUNCTIONS, FUNCTIONS, QUERIES, Query
 from tests.unit.account.account import CONTEXT, FRIDAY, Account, Cut, calls, cut_at
 from tests.unit.account.asking import get
 from tests.unit.account.fixtures import Log
@@ -87,7 +87,7 @@ def written(account: Account, log: Log, monkeypatch: pytest.MonkeyPatch) -> dict
         with pytest.raises(EnvironmentIncompleteError):
             handler({"id": "an event's", "step": "open", "run": "r", "cell": "c001", "work": {"run": "r"}}, CONTEXT)
         record(function)
-    assert set(lines) == {*FUNCTIONS, *OF_BENCHMARKS}
+    assert set(lines) == {*FUNCTIONS, *BENCHMARK_FUNCTIONS}
     return lines
 
 

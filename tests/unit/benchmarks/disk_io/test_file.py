@@ -39,7 +39,7 @@ def test_each_point_is_a_load_that_fits_on_the_volumes(size: str | None) -> None
         (fleet,) = cell.benchmark.fleets
         layout = layout_of(parameters)
         for point in cell.benchmark.phase("measure").points:
-            one = load.of_parameters({**parameters, **point.parameters}, MEMORY)
+            one = load.from_parameters({**parameters, **point.parameters}, MEMORY)
         gib = sum(volume.size_gib for volume in fleet.volumes) or 300  # an instance-store disk
         if layout.kind == "root" and size != "local":
             gib = layout.origin_gib if layout.cached else fleet.root_volume_gib

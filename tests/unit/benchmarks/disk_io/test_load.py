@@ -22,16 +22,16 @@ FOLDER = Path("/mnt/troop-data")
 
 def options(memory: int = 64 * GIB, **changes: Any) -> dict[str, str]:
     """fio's options by name."""
-    one = load.of_parameters({**PARAMETERS, **changes}, memory)
+    one = load.from_parameters({**PARAMETERS, **changes}, memory)
     command = load.fio(one, FOLDER, 30.0, 300.0, Path("fio.json"))
     assert command[0] == "fio"
     return dict(word[2:].partition("=")[::2] for word in command[1:])
 
 
 def test_the_files_have_twice_the_memory_by_default() -> None:
-    one = load.of_parameters(PARAMETERS, 64 * GIB)
+    one = load.from_parameters(PARAMETERS, 64 * GIB)
     assert 128 * GIB - 60 * 1024**2 < one.total_bytes <= 128 * GIB
-    assert load.of_parameters({**PARAMETERS, "data_mib": 600}, 64 * GIB).file_mib == 10
+    assert load.from_parameters({**PARAMETERS, "data_mib": 600}, 64 * GIB).file_mib == 10
 
 
 def test_the_memory_is_read_from_the_kernel() -> None:
@@ -68,7 +68,7 @@ def test_each_pattern_is_60_jobs_for_exactly_the_measured_time(pattern: str, exp
 def test_the_page_cache_is_a_parameter() -> None:
     assert options(direct=False)["direct"] == "0"
     assert "-I" not in load.iozone(
-        load.of_parameters({**PARAMETERS, "tool": "iozone", "direct": False}, GIB), FOLDER, Path("i")
+        load.from_parameters({**PARAMETERS, "tool": "iozone", "direct": False}, GIB), FOLDER, Path("i")
     )
 
 
@@ -86,11 +86,11 @@ def test_the_page_cache_is_a_parameter() -> None:
 )
 def test_bad_parameters_are_refused_with_what_is_allowed(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(DiskError, match=message):
-        load.of_parameters({**PARAMETERS, **changes}, GIB)
+        load.from_parameters({**PARAMETERS, **changes}, GIB)
 
 
 def test_files_that_do_not_fit_are_refused_before_they_are_written() -> None:
-    one = load.of_parameters({**PARAMETERS, "data_mib": 60 * 100}, GIB)
+    one = load.from_parameters({**PARAMETERS, "data_mib": 60 * 100}, GIB)
     load.check_space(one, 10 * GIB, 7 * GIB)
     with pytest.raises(DiskError, match="the files have 6000 MiB, but the file system has room for 4608 MiB"):
         load.check_space(one, 10 * GIB, 5 * GIB)
@@ -110,7 +110,7 @@ def test_each_disk_is_written_twice_and_then_at_random() -> None:
     [("sequential-write", "-i 0 .* -r 64k -I"), ("random-read", "-i 2 .* -r 4k -I"), ("mmap-read", "-i 2 .* -r 4k -B")],
 )
 def test_iozone_runs_in_throughput_mode_on_the_same_files(pattern: str, expected: str) -> None:
-    one = load.of_parameters({**PARAMETERS, "tool": "iozone", "pattern": pattern, "jobs": 2, "data_mib": 8}, GIB)
+    one = load.from_parameters({**PARAMETERS, "tool": "iozone", "pattern": pattern, "jobs": 2, "data_mib": 8}, GIB)
     text = " ".join(load.iozone(one, FOLDER, Path("/artifacts/iozone")))
     assert text.startswith("/artifacts/iozone ")
     assert "-t 2 -s 4096k" in text

@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from cli.commands import ui
-from cli.web.login_link import Doorway
+from cli.web.login_link import LoginLink
 from cli.web.page_server import PageServer
 from tests.patience import PAGE_PATIENCE_MS, PATIENCE
 from tests.unit.cli.web.page_world import Ahead, World, page_server, serving
@@ -47,9 +47,9 @@ def test_enter_makes_another_link_and_none_is_in_a_command_line(
 ) -> None:
     """Other users may see the browser's command line, and could be quicker than the browser."""
     monkeypatch.setattr("sys.stdin", io.StringIO("\n\n"))
-    with Doorway() as doorway:
-        server.used = doorway.used
-        ui._links(server, doorway)
+    with LoginLink() as login_link:
+        server.used = login_link.used
+        ui._links(server, login_link)
         files = [path_of(opened.get(timeout=PATIENCE)) for _ in range(2)]
         folder = files[0].parent
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -61,16 +61,16 @@ def test_enter_makes_another_link_and_none_is_in_a_command_line(
         assert server.redeem(tickets[2])
         assert [file.exists() for file in files] == [False, True]
         assert [server.redeem(ticket) for ticket in tickets] == [True, True, False, True]
-        ui._show(server, doorway)
+        ui._show(server, login_link)
         assert path_of(opened.get(timeout=PATIENCE)).is_file()
     assert not folder.exists()
 
 
 def test_the_file_leads_a_browser_in(browser: Browser, opened: Queue[str]) -> None:
     world = World()
-    with serving(page_server(world, Ahead(world, "web"), [])) as server, Doorway() as doorway:
-        server.used = doorway.used
-        ui._show(server, doorway)
+    with serving(page_server(world, Ahead(world, "web"), [])) as server, LoginLink() as login_link:
+        server.used = login_link.used
+        ui._show(server, login_link)
         address = opened.get(timeout=PATIENCE)
         page = browser.new_page()
         page.set_default_timeout(PAGE_PATIENCE_MS)
@@ -92,7 +92,7 @@ def test_without_a_place_for_the_file_no_browser_is_opened_and_the_link_printed(
     server: PageServer, opened: Queue[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", "/nowhere")
-    ui._show(server, Doorway())
+    ui._show(server, LoginLink())
     output = capsys.readouterr()
     assert server.address in output.out
     assert "cannot open a browser" in output.err

@@ -98,7 +98,7 @@ def test_whatever_well_formed_values_are_stored_come_back_as_they_are(units: dic
     read = policy_files.load(policy_files.dump(well_formed, "of a test"))
     assert list(read) == sorted(well_formed)
     for unit, policy in read.items():
-        assert policy_files.compare(unit, policy_values.of_item(units[unit]), policy, 1).changes == {}
+        assert policy_files.compare(unit, policy_values.item_policy(units[unit]), policy, 1).changes == {}
 
 
 def test_an_item_ahead_of_its_group_is_exported(run: Run, api: FakeApi) -> None:

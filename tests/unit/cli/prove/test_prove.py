@@ -571,7 +571,7 @@ def test_a_node_answers_one_line_a_check(monkeypatch: pytest.MonkeyPatch, tmp_pa
         ask.Check("killed", ("sh", "-c", "kill -9 $$"), code=-9),
         ask.Check("change", ("touch", str(tmp_path / "changed")), changes=True),
     ]
-    monkeypatch.setattr(ask, "of_phase", lambda *_: iter(checks))
+    monkeypatch.setattr(ask, "phase_checks", lambda *_: iter(checks))
     monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://127.0.0.1:1")
     answers = _answers(monkeypatch, capsys, tmp_path, "ask")
     assert [(one["name"], one["ok"], one["code"]) for one in answers] == [
@@ -595,7 +595,7 @@ def _all_checks(home: Path) -> list[ask.Check]:
     boot = {"bucket": "b", "run": "r", "cell": "c001", "role_id": "AROA", "region": REGION}
     (home / "boot.json").write_text(json.dumps(boot))
     phases = ("ask", "programs", "memory", "reboot")
-    return [check for phase in phases for check in ask.of_phase(phase, home, {"filtered": True})]
+    return [check for phase in phases for check in ask.phase_checks(phase, home, {"filtered": True})]
 
 
 def test_check_that_changes_a_machine_is_marked(tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ from troop.shared.calendars import Calendar
 LONGEST_CLAIM = timedelta(minutes=10)
 
 LAST_CALL = timedelta(seconds=30)
-"""No request to terminate starts so close to the deadline: it must end, including retries, before the claim does."""
+"""The time before the deadline in which no request to terminate starts: it must end, including retries, by then."""
 
 GRACE = timedelta(seconds=60)
-"""How long after its deadline a claim can still be open before it is reconciled: clocks differ."""
+"""The time from a claim's deadline until the claim is reconciled: clocks differ."""
 
 
 def deadline(now: datetime, calendar: Calendar | None) -> datetime:

@@ -16,11 +16,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 WARNING_TIME = timedelta(minutes=30)
-"""How long a letter stays in its queue, so that its alarm goes off. The alarm ends by itself if no others follow."""
+"""The time for which a letter stays in its queue, so that its alarm goes off. The alarm ends by itself if no others
+follow.
+"""
 
 TRIED_FOR = timedelta(hours=24)
-"""How long a notification is retried, about once an hour: a stream stores its records for a day, and they are older
-than the letter. A message's receive count is useless here, because every reader of the queue increases it.
+"""The time for which a notification is retried, about once an hour: a stream stores its records for a day, and they are
+older than the letter. A message's receive count is useless here, because every reader of the queue increases it.
 """
 
 
@@ -35,7 +37,7 @@ class Letter:
     Attributes:
         receipt: the handle to remove it.
         sent: when it arrived.
-        attributes: those sent with the body, such as ``TARGET_ARN`` and ``ERROR_CODE``.
+        attributes: the attributes sent with the body, such as ``TARGET_ARN`` and ``ERROR_CODE``.
     """
 
     receipt: str
@@ -49,7 +51,7 @@ class Batch:
     """Records of a stream without their notifications.
 
     Attributes:
-        stream: its ARN.
+        stream: the ARN of the stream.
         shard: id of its part.
         first, last: the records' numbers, both included.
     """

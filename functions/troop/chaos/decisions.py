@@ -100,8 +100,8 @@ def decide_all(facts: Iterable[Facts], read_details: Callable[[list[Facts]], lis
     that a cap refuses cause no calls.
 
     Args:
-        facts: of every unit, see :func:`troop.chaos.facts.facts_of_units`; read one by one, and stored only for units
-            that are due.
+        facts: the facts of every unit, see :func:`troop.chaos.facts.facts_of_units`; read one by one, and stored only
+            for units that are due.
         read_details: adds the facts that cost a call per group (refreshes, alarms), for units that are due.
     """
     decided: dict[str, Decision | None] = {}  # in the order of the result

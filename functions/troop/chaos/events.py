@@ -15,7 +15,7 @@ from troop.shared.errors import MissingFaultError
 _ON_DEMAND = "od#"
 
 SCHEMA = 1
-"""Version of the stored items' shape."""
+"""The version of the stored items' shape."""
 
 
 class Status(StrEnum):

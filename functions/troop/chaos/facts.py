@@ -51,7 +51,7 @@ class UnitState:
             not count.
         unrecovered: the event from which it has not recovered; None while it takes part.
         leashed_day: the last local day with a leashed record.
-        last_event: of its last termination.
+        last_event: the event of its last termination.
         abandoned: the last abandoned claim that used up its day.
     """
 

@@ -85,8 +85,8 @@ def go_through(
     """Yields the decisions of every tick: one for each unit on its calendar, as Lambda would decide.
 
     Args:
-        account: as it is before the first tick; terminations in flight are assumed to be over by then.
-        ticks: in order, of calendars in the settings.
+        account: the account before the first tick; terminations in flight are assumed to be over by then.
+        ticks: the ticks in order, of calendars in the settings.
     """
     course = _Course(account)
     for moment, calendar in ticks:
@@ -152,7 +152,7 @@ class UnitDay:
 
     Attributes:
         calendar: the calendar whose ticks decide for the unit.
-        decisions: of each tick, in order.
+        decisions: the decisions of each tick, in order.
         due: the minute its roll is due, in UTC; None if its roll does not pass, or the day is closed.
     """
 

@@ -45,7 +45,7 @@ class Group:
     """An Auto Scaling group at one moment.
 
     Attributes:
-        desired: in the group's capacity units.
+        desired: the desired capacity in the group's capacity units.
         target_groups: ARNs of target groups of load balancers.
         load_balancers: names of Classic Load Balancers.
         lattice_groups: ARNs of target groups of VPC Lattice.

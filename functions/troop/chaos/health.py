@@ -20,14 +20,14 @@ from troop.shared.concurrency import Concurrency, needed, remedy, shortage
 from troop.shared.settings import OLDEST_TICK, Settings
 
 GRACE = OLDEST_TICK + timedelta(minutes=1)
-"""A tick counts as missing after this time: its schedule retries for so long, and is precise to a minute."""
+"""The time after which a tick counts as missing: its schedule retries for so long, and is precise to a minute."""
 
 LONGEST_GAP = timedelta(days=7)
 """The longest period in which missing ticks are counted."""
 
 _HOURS = int(FAILURES_OF.total_seconds() // 3600)
 AHEAD_DAYS = 21
-"""A calendar should have a day that is open to chaos within so many days."""
+"""The days within which a calendar should have a day that is open to chaos."""
 
 NAMED = 10
 """The most units or schedules that a check names."""
@@ -91,8 +91,8 @@ def digest(observed: Observed, settings: Settings, tick_minutes: int, now: datet
     """Runs every check; those of alarms, subscribers and the account only if these were read.
 
     Args:
-        observed: as of ``now``.
-        settings: of the deployment; each of their calendars has a schedule.
+        observed: the facts as of ``now``.
+        settings: the deployment's settings; each of their calendars has a schedule.
         others: the number of other schedules.
     """
     calendars = settings.calendars

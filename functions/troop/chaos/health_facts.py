@@ -43,8 +43,8 @@ class Runs:
     """The workflow's executions, by the moments at which they started.
 
     Attributes:
-        newest: with any outcome; None if there was none.
-        newest_succeeded: of the successful ones.
+        newest: the moment of the newest with any outcome; None if there was none.
+        newest_succeeded: the moment of the newest successful one.
         failed: the failed ones within :data:`FAILURES_OF`.
     """
 
@@ -72,7 +72,7 @@ class Alarm:
     """An alarm that is on.
 
     Attributes:
-        name: without the deployment's.
+        name: the name without the deployment's.
         act_now: whether its class is "act now".
         todo: where the instructions are.
     """
@@ -87,7 +87,7 @@ class Observed:
     """Everything that was read. ``tables``: status by name. ``unrecovered``: units that have left chaos.
 
     Attributes:
-        alarms: those that are on; None if not read.
+        alarms: the alarms that are on; None if not read.
         subscribers: the number of subscribers of act-now alarms; None if not read.
         strays: items whose key names no unit, as the last tick found them; None if not read.
         concurrency: how many functions the account may run at a time; None if not read.

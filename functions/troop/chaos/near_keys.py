@@ -16,7 +16,7 @@ _ASCII_BLANKS = dict.fromkeys((*range(0x21), 0x7F))
 _ASCII_SEPARATORS = _ASCII_BLANKS | dict.fromkeys(map(ord, "_-/.:+=@"))
 
 LONGEST_SHOWN = 80
-"""Characters of a key in a sentence."""
+"""The most characters of a key in a sentence."""
 
 _PLAIN = re.compile("[!-~]{1,80}")
 

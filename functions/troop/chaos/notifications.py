@@ -21,13 +21,13 @@ from troop.shared import moments
 from troop.shared.state_keys import REAPER_OFF, SCHEDULES_OFF, SWITCH, UNIT
 
 SCHEMA = 1
-"""Version of the documents. A version can get additional fields; no field is removed or changes its meaning."""
+"""The version of the documents. A version can get additional fields; no field is removed or changes its meaning."""
 
 SOURCE = "troop"
 
 MOST_KEYS = 20
 LONGEST_VALUE = 200
-"""Limits for changed values. An item edited by hand can have 400 KB, more than the bus or a topic accepts."""
+"""The limits for changed values. An item edited by hand can have 400 KB, more than the bus or a topic accepts."""
 
 _NO_POLICY = frozenset({"unit", "key", "version", "schema"})
 _SIGNATURE = frozenset({"changed_at", "changed_by", "changed_request"})
@@ -129,7 +129,7 @@ def event_notifications(
 
     Args:
         deployment: the stack's name.
-        event: as it is after the step.
+        event: the event after the step.
         at: when the step was recorded.
         usually: seconds that the unit usually takes to recover; None if not known.
     """

@@ -109,7 +109,7 @@ def outlook(facts: Facts, item: Mapping[str, Any]) -> Outlook:
     Lasting reasons come first, so that an opt-out is not hidden by a weekend.
 
     Args:
-        facts: of the unit, with any salt; may have no groups, and needs no details that cost calls.
+        facts: the unit's facts, with any salt; may have no groups, and needs no details that cost calls.
         item: the unit's item in the table ``GroupTags``, as stored; empty if there is none.
     """
     lasting = _refusal(facts, LASTING)
@@ -173,7 +173,7 @@ def next_possible(
     Ignores the roll, the group's health, the switch and SSM Change Calendars.
 
     Args:
-        policy: of the unit now.
+        policy: the unit's policy now.
         groups: the unit's; may be empty.
         item: the unit's item in the table ``GroupTags``, as stored; empty if there is none.
     """

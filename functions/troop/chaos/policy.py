@@ -20,7 +20,7 @@ from troop.shared.settings import Settings, parse_method
 TAG_PREFIX = "troop:"
 
 LONGEST_ALARM = 255
-"""Characters. CloudWatch refuses a request that contains a longer name."""
+"""The most characters of an alarm's name. CloudWatch refuses a request that contains a longer one."""
 
 
 def _alarms(value: Any) -> tuple[str, ...]:

@@ -10,11 +10,11 @@ from troop.chaos.events import Event, Status, Watch
 from troop.chaos.groups import Group
 
 CHECKS_NEEDED = 2
-"""A group has recovered if so many consecutive checks found it whole."""
+"""The number of consecutive checks that must find a group whole."""
 
 FIRST_WAIT, LONGEST_WAIT, CONFIRM_WAIT = 45, 120, 3
-"""Seconds before the first check (an earlier one would hardly ever find a replacement that has booted), at most between
-two checks, and before the confirming check.
+"""The seconds before the first check (an earlier one would hardly ever find a replacement that has booted), at most
+between two checks, and before the confirming check.
 """
 
 BACKOFF = 1.5
@@ -57,10 +57,10 @@ def assess(
     check finds whole has recovered, because nothing proves that it was too late.
 
     Args:
-        event: with ``terminated_at``, and the earlier checks in ``watch``.
-        group: as it is now; None if it no longer exists.
+        event: the event with ``terminated_at``, and the earlier checks in ``watch``.
+        group: the group now; None if it no longer exists.
         healthy: ids of healthy instances for each traffic source, see :attr:`Group.sources`.
-        timeout: from the termination; after it the group is unrecovered.
+        timeout: the time from the termination after which the group is unrecovered.
     """
     checks = event.watch.checks + 1
     not_whole = Watch(checks, checked_at=now)

@@ -17,7 +17,7 @@ from troop.chaos.near_keys import Nearest, folded, shown
 from troop.chaos.policy import MOST_NEAR, has_values
 
 QUIET = timedelta(days=1)
-"""How long an item may have no group before its owner hears of it: a deployment replaces groups within this time."""
+"""The time without a group after which an item's owner hears of it: a deployment replaces groups within this time."""
 
 NAMED = 10
 """The most stray items that a tick and a health check name; all are counted."""
@@ -27,10 +27,10 @@ REPORTS_OF_A_TICK = 20
 
 _WAITING_BYTES = _NEAR_BYTES = 80_000
 _MOST_REPORTED = 5000
-"""Limits of the record, which DynamoDB limits to 400 KB."""
+"""The limits of the record, which DynamoDB limits to 400 KB."""
 
 _OVERHEAD = 8
-"""Bytes of DynamoDB for an entry of a map, and for its value."""
+"""The bytes that DynamoDB adds for an entry of a map, and for its value."""
 
 _LONGEST_OWNER = 256
 
@@ -98,7 +98,7 @@ def find(items: Mapping[str, Mapping[str, Any]], units: Mapping[str, Sequence[Gr
     """Returns the stray items.
 
     Args:
-        items: of the table ``GroupTags``, by key.
+        items: the items of the table ``GroupTags``, by key.
         units: all units, with their groups.
     """
     folds = {key: folded(key) for key in sorted(items.keys() - units.keys()) if has_values(items[key])}
@@ -127,8 +127,8 @@ def next_record(
 
     Args:
         before: the last record.
-        strays: those of this tick.
-        items: of the table ``GroupTags``, by key.
+        strays: the stray items of this tick.
+        items: the items of the table ``GroupTags``, by key.
         units: all units.
         now: the tick.
     """

@@ -13,7 +13,7 @@ from troop.shared.calendars import Calendar
 from troop.shared.settings import OLDEST_TICK
 
 AROUND = timedelta(hours=3)
-"""How far ticks are searched before and after the expected ones."""
+"""The time before and after the expected ticks in which ticks are searched."""
 
 _SEARCHED_DAYS = 31
 

@@ -16,12 +16,14 @@ from troop.chaos.groups import Group
 from troop.shared.tags import UNIT_TAG
 
 LONGEST_UNIT = 256
-"""Characters; the limit of a tag's value."""
+"""The most characters of a unit: the limit of a tag's value."""
 
 LONGEST_GROUP_NAME = 255
 
 LONGEST_UNIT_BYTES = 800
-"""In UTF-8. A DynamoDB sort key has at most 1,024 bytes, and those of the indices also contain a moment and more."""
+"""The most bytes of a unit in UTF-8. A DynamoDB sort key has at most 1,024 bytes, and those of the indices also contain
+a moment and more.
+"""
 
 _UNUSABLE = re.compile("[\x00-\x1f\ud800-\udfff\ufffe\uffff]")
 """Characters that neither a group's name nor a tag can have: Auto Scaling rejects them, or they have no UTF-8."""

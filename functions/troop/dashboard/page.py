@@ -57,7 +57,7 @@ _TEMPLATES: Mapping[type[Any], tuple[str, int]] = {
     RunsView: ("runs.html", 810),
     LiveRunView: ("live.html", 560),
 }
-"""By view: the template's name, and the pixels that its table needs. In a narrower widget, rows are stacked as blocks.
+"""Each view's template by name, and the pixels that its table needs. In a narrower widget, rows are stacked as blocks.
 """
 
 _TONES = {

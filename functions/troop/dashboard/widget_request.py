@@ -89,7 +89,7 @@ PARAMETERS: Mapping[Widget, Mapping[str, Parameter]] = {
         "run": Parameter(values.text(64), "the id of a run; by default the newest one that goes on"),
     },
 }
-"""By widget, in the order of its documentation."""
+"""The parameters by widget, in the order of the widget's documentation."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Viewer:
 
     Attributes:
         dark: whether the console's theme is dark.
-        width: of the widget in pixels; None if unknown.
+        width: the widget's width in pixels; None if unknown.
         zone: the dashboard's time zone, at its current offset.
     """
 

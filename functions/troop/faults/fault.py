@@ -50,7 +50,7 @@ class Failure:
     """A request that failed.
 
     Attributes:
-        code: of AWS's error, or :data:`INVALID_REQUEST`.
+        code: the code of AWS's error, or :data:`INVALID_REQUEST`.
         text: the whole message.
         os_shutdown: whether the request allowed a shutdown of the operating system.
     """

@@ -20,7 +20,7 @@ from troop.shared.day_rules import WEEKDAYS, Country, DayRule, OneDay, categorie
 from troop.shared.errors import SettingsError
 
 MARGIN_MINUTES = 15
-"""No roll is due in a window's last minutes, so that the next tick and the termination fit into it."""
+"""The last minutes of a window, in which no roll is due, so that the next tick and the termination fit into it."""
 
 _MINUTE, _A_YEAR = timedelta(minutes=1), timedelta(days=366)
 

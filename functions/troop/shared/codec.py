@@ -49,7 +49,7 @@ def stored(
     """Returns metadata of a field.
 
     Args:
-        key: in the document; by default the field's name.
+        key: the key in the document; by default the field's name.
         omit: whether to leave out the default; or a function of the whole dataclass.
         by: the attribute of the dataclasses in a tuple that is their key in an object, instead of a list.
         flat: whether the keys of the field's document are beside the other keys.
@@ -222,7 +222,7 @@ def plain(sequence: Convert, value: Any) -> Any:
 
 
 _IN_FULL = 10**15
-"""Larger whole numbers are floats, as in JSON."""
+"""The limit of whole numbers that stay whole: larger ones are floats, as in JSON."""
 
 
 def _exactly(*kinds: type) -> Convert:

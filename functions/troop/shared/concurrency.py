@@ -33,8 +33,8 @@ class Concurrency:
     """The limits of an account for concurrent functions in a region.
 
     Attributes:
-        limit: of all functions together.
-        unreserved: of those without a reservation, such as Troop's.
+        limit: the limit of all functions together.
+        unreserved: the limit of the functions without a reservation, such as Troop's.
     """
 
     limit: int

@@ -15,10 +15,10 @@ import holidays
 from troop.shared import values
 
 HOLIDAY_LANGUAGE = "en_US"
-"""One language for the holidays of every country: their names are parts of English sentences."""
+"""The language for the holidays of every country: their names are parts of English sentences."""
 
 WEEKDAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
-"""As in EventBridge's cron expressions; the position is Python's ``date.weekday()``."""
+"""The weekdays by EventBridge's names in cron expressions; the position is Python's ``date.weekday()``."""
 
 MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 
@@ -38,7 +38,7 @@ _MOVED = re.compile(r"(.+?)\s+([+-][0-9]{1,2})")
 _PLACES = {"1st": 0, "2nd": 1, "3rd": 2, "4th": 3, "last": -1}
 _LEAP_YEAR = 2028
 _NAMED_YEARS = range(2026, 2030)
-"""A rule can name the holidays of these years; four, because some come every fourth year only."""
+"""The years whose holidays a rule can name; four, because some come every fourth year only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,9 @@ class Country:
 
     Attributes:
         code: ISO 3166.
-        subdivision: its code within the country; None for what the whole country has.
-        categories: of the library ``holidays``, such as ``public`` or ``bank``; None for its default, which is
-            ``public``.
+        subdivision: the subdivision's code within the country; None for what the whole country has.
+        categories: the categories of the library ``holidays``, such as ``public`` or ``bank``; None for its default,
+            which is ``public``.
     """
 
     code: str

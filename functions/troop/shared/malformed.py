@@ -12,7 +12,7 @@ Row = TypeVar("Row")
 T = TypeVar("T")
 
 _UNREADABLE = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError)
-"""What a conversion raises if a value is missing, or of another type than Troop writes."""
+"""The errors of a conversion if a value is missing, or of another type than Troop writes."""
 
 _LONGEST = 200
 

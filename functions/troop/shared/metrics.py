@@ -8,23 +8,23 @@ from enum import StrEnum
 NAMESPACE = "Troop"
 
 DIMENSION = "deployment"
-"""Every metric has this dimension, with the name of the stack."""
+"""The dimension of every metric: the name of the stack."""
 
 REASON, STATUS = "reason", "status"
 """The second dimensions of ``Decisions``, and of ``Outcomes`` and ``RunsEnded``; with few values each."""
 
 CALENDAR, KIND, CURRENCY = "calendar", "kind", "currency"
-"""The second dimensions: of units; of ``RunsOpen``, ``NodesAlive`` and ``Repairs``; of ``RunCost``."""
+"""The second dimensions of units; of ``RunsOpen``, ``NodesAlive`` and ``Repairs``; of ``RunCost``."""
 
 BENCHMARK_KIND, FLEET_KIND = "benchmark", "fleet"
-"""Values of the dimension ``kind`` for runs: a benchmark's run, or a standing fleet."""
+"""The values of the dimension ``kind`` for runs: a benchmark's run, or a standing fleet."""
 
 REFUSED = "REFUSED"
 """The outcome of a decision to terminate that a guard or the claim refuses later: no event has this status."""
 
 CHILDREN = "TerminateAll"
-"""Label of the workflow's Distributed Map. Step Functions counts the ends of its children under ``MACHINE_ARN/LABEL``,
-and none of them under the workflow's own ARN.
+"""The label of the workflow's Distributed Map. Step Functions counts the ends of its children under
+``MACHINE_ARN/LABEL``, and none of them under the workflow's own ARN.
 """
 
 

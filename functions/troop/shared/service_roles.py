@@ -29,10 +29,10 @@ class ServiceRole:
 
 
 API_GATEWAY = ServiceRole("ops.apigateway.amazonaws.com", "AWSServiceRoleForAPIGateway", at_launch=False)
-"""Created with the first stage that has active tracing."""
+"""The role that is created with the first stage that has active tracing."""
 
 AUTO_SCALING = ServiceRole("autoscaling.amazonaws.com", "AWSServiceRoleForAutoScaling", at_launch=True)
 SPOT = ServiceRole("spot.amazonaws.com", "AWSServiceRoleForEC2Spot", at_launch=True)
 
 SERVICE_ROLES = (API_GATEWAY, AUTO_SCALING, SPOT)
-"""All of them."""
+"""All service-linked roles that Troop needs."""

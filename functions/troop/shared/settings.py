@@ -22,7 +22,9 @@ from troop.shared.errors import SettingsError
 
 PARTICIPATION = ("opt-out", "opt-in")
 OLDEST_TICK = timedelta(minutes=15)
-"""An older tick is not delivered, and does nothing: another one has followed, or the day is over."""
+"""The greatest age of a tick. An older one is not delivered, and does nothing: another one has followed, or the day is
+over.
+"""
 
 TICK_MINUTES = (1, 5, 10, 15)
 """The minutes between two ticks: divisors of an hour, for the cron expression, up to :data:`OLDEST_TICK`."""
@@ -141,7 +143,7 @@ def _instance_types(value: Any) -> tuple[str, ...]:
 
 
 NO_LIMIT = "none"
-"""Means no limit. A word, so that a missing limit does not count as no limit."""
+"""The value for no limit. It is a word, so that a missing limit does not count as no limit."""
 
 _COST = values.number(0.01, 10_000_000)
 
@@ -361,7 +363,7 @@ def parse_settings(raw: Mapping[str, Any], prefix: str = "troop:") -> Settings:
 
     Args:
         raw: the values by key, without prefix.
-        prefix: of the keys in error messages.
+        prefix: the prefix of the keys in error messages.
 
     Raises:
         SettingsError: names the key, the value and what is allowed; also for a missing or unknown key.

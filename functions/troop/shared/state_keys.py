@@ -97,7 +97,7 @@ BENCH_WRITERS: dict[str, tuple[str, ...]] = {
     LIVE_CLAIM: ("api", "widgets"),
     PRICE: ("api", "start"),
 }
-"""The same for the items of benchmarks."""
+"""The functions that write the items of benchmarks, as in :data:`WRITERS`."""
 
 
 def written_by(function: str, writers: Mapping[str, Sequence[str]]) -> list[str]:

@@ -28,7 +28,7 @@ class Table:
     """A table.
 
     Attributes:
-        name: of its construct in the stack, and of the tag by which a later deployment finds it.
+        name: the name of its construct in the stack, and of the tag by which a later deployment finds it.
         partition, sort: attributes, both text; ``sort`` is "" if the partition alone is the key.
         expires: the attribute with the seconds since 1970 after which DynamoDB removes an item; "" for never.
         streamed: whether writes can cause notifications: see infra/notifications.py.
@@ -48,13 +48,13 @@ GROUP_TAGS = Table("GroupTags", "unit", streamed=True)
 EVENTS_BY_TIME = Index("by-time", "kind")
 EVENTS_BY_UNIT = Index("by-unit", "unit")
 EVENTS_BY_OPEN = Index("by-open", "open")
-"""Those in flight."""
+"""The index of the events in flight."""
 
 EVENTS = Table("Events", "event_id", indices=(EVENTS_BY_TIME, EVENTS_BY_UNIT, EVENTS_BY_OPEN), streamed=True)
 """Terminations. ``at`` is unique: a moment and the id."""
 
 EVENT, EVENT_OPEN = "event", "open"
-"""Values of ``kind``, which all events have, and of ``open``, which those in flight have."""
+"""The values of ``kind``, which all events have, and of ``open``, which those in flight have."""
 
 STATE = Table("State", "key", expires="expires_at", streamed=True)
 """The switch, counters and the state of units; temporary items have ``expires_at``. :mod:`troop.shared.state_keys`
@@ -67,7 +67,7 @@ DECISIONS_BY_DAY = Index(
     # Without the policy, which is half of an item: queries for a day need the reasons.
     projected=("calendar", "day", "detail", "group", "groups", "instance_id", "probability", "reason", "rolled"),
 )
-"""A part of a local day, newest first."""
+"""The index of a part of a local day, newest first."""
 
 DECISIONS = Table("Decisions", "unit", "tick", indices=(DECISIONS_BY_DAY,), expires="expires_at")
 """The decisions of each tick about each unit."""
@@ -77,16 +77,16 @@ CHANGES = Table("Changes", "subject", "at", streamed=True)
 
 RUNS_BY_TIME = Index("by-time", "kind")
 RUNS_BY_OPEN = Index("by-open", "open")
-"""Runs that may still have resources."""
+"""The index of runs that may still have resources."""
 
 RUNS = Table("Runs", "run", "item", indices=(RUNS_BY_TIME, RUNS_BY_OPEN))
 """Runs, their cells, and what they create; the indices contain only runs."""
 
 BENCHMARK, FLEET = "run", "fleet"
-"""Values of a run's ``kind``, to list runs of benchmarks and standing fleets separately."""
+"""The values of a run's ``kind``, to list runs of benchmarks and standing fleets separately."""
 
 RUN_OPEN, RUN_LEFT = "1", "left"
-"""Values of ``open``: of a run that has not ended, and of one that has ended with leftovers."""
+"""The values of ``open``: of a run that has not ended, and of one that has ended with leftovers."""
 
 CHAOS_TABLES = (GROUP_TAGS, EVENTS, STATE, DECISIONS, CHANGES)
 """The tables of every deployment; with benchmarks also :data:`RUNS`."""

@@ -6,16 +6,20 @@ The code that tags, the code that searches, and the conditions of roles use thes
 from __future__ import annotations
 
 DEPLOYMENT_TAG = "troop:deployment"
-"""The name of the deployment: on its stack and the stack's resources, and on what its runs create."""
+"""The tag with the deployment's name: on its stack and the stack's resources, and on what its runs create."""
 
 DATA_TAG = "troop:data"
-"""On each table, its contents: a later deployment finds the tables of an earlier one by it."""
+"""The tag of each table with its contents: a later deployment finds the tables of an earlier one by it."""
 
 DECLINED_TAG = "troop:declined"
-"""On a table of an earlier deployment, with any value: somebody decided that no later deployment uses it."""
+"""The tag, with any value, of a table of an earlier deployment about which somebody decided that no later one uses
+it.
+"""
 
 TABLE_TAG = "troop:table:"
-"""With the contents of a table, on the secret with the salt: the table's name. See lifecycle/origin.py."""
+"""The prefix of tags of the secret with the salt: a table's contents follow, and the value is the table's name. See
+lifecycle/origin.py.
+"""
 
 STACK_TAG = "aws:cloudformation:stack-id"
 """The stack for which CloudFormation created a resource. Only AWS can set a tag that begins with ``aws:``; resources of
@@ -23,16 +27,16 @@ some services do not have it, such as tables.
 """
 
 RUN_TAG, CELL_TAG = "troop:run", "troop:cell"
-"""Ids of the run and of the cell that created a resource."""
+"""The tags with the ids of the run and of the cell that created a resource."""
 
 EXPIRES_TAG = "troop:expires-at"
-"""On what a run has created: when it expires, as ISO 8601."""
+"""The tag of what a run has created with the moment when it expires, as ISO 8601."""
 
 FLEET_TAG = "troop:fleet"
 """The role of a node, such as ``drivers``, and of its group. Chaos never touches resources with this tag."""
 
 PROTECTED_TAG = "troop:protected"
-"""Set by people on groups and instances, with any value: chaos never touches resources with this tag."""
+"""The tag, with any value, that people set on groups and instances: chaos never touches resources with it."""
 
 UNTOUCHABLE_TAGS = (PROTECTED_TAG, FLEET_TAG)
 """Instances and groups with one of these tags are not terminated. A guard and IAM enforce it, even against a policy or
@@ -40,4 +44,4 @@ a defect.
 """
 
 UNIT_TAG = "troop:unit"
-"""Set by people on groups: the unit of a group."""
+"""The tag that people set on a group: its unit."""

@@ -45,9 +45,9 @@ class AllowedTarget:
     """A target that a deployment allows, with its ports. Exactly one of the others is set.
 
     Attributes:
-        load_balancer: its name.
+        load_balancer: the load balancer's name.
         addresses: an IPv4 network.
-        security_group: its id.
+        security_group: the security group's id.
     """
 
     ports: Ports

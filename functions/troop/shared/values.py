@@ -16,13 +16,15 @@ from difflib import get_close_matches
 from typing import Any
 
 BUCKET_NAME = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
-"""Of S3, as a regular expression of a whole text."""
+"""The name of a bucket of S3, as a regular expression of a whole text."""
 
 IMAGE_ID = r"ami-[0-9a-f]{8}(?:[0-9a-f]{9})?"
 SNAPSHOT_ID = r"snap-[0-9a-f]{8}(?:[0-9a-f]{9})?"
 PARAMETER_NAME = r"/[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*"
 ZONE_NAME = r"[a-z]{2,5}(-[a-z]+)+-[0-9]+[a-z]"
-"""Of a machine image, of a snapshot, of an SSM parameter with a path, and of an availability zone, as BUCKET_NAME."""
+"""The id of a machine image, the id of a snapshot, the name of an SSM parameter with a path, and the name of an
+availability zone, as BUCKET_NAME.
+"""
 
 
 class BadValue(ValueError):
@@ -43,7 +45,7 @@ def shown(value: Any, longest: int = 80) -> str:
 
 
 _MOST_BITS = 12_000
-"""Of a whole number that is written in full: Python refuses to format one of more than 4,300 digits."""
+"""The most bits of a whole number that is written in full: Python refuses to format one of more than 4,300 digits."""
 
 
 def _pieces(value: Any, longest: int) -> Iterator[str]:
@@ -81,8 +83,8 @@ def excess(document: Any, levels: int, most: int | None = None) -> str | None:
     Visits at most ``most`` values: it asks mappings and lists for their lengths before it looks into them.
 
     Args:
-        levels: of mappings and lists that are nested.
-        most: of the entries of all mappings and lists together; None for any number.
+        levels: the most levels of nested mappings and lists.
+        most: the most entries of all mappings and lists together; None for any number.
     """
     level, number = [document] if isinstance(document, Mapping | list) else [], 0
     for _ in range(levels):
@@ -154,7 +156,7 @@ _HALF = re.compile("[\ud800-\udfff]|\\\\u[dD][89a-fA-F]")
 _BLOCK = 100
 _LARGE_EXPONENT = re.compile(r"[eE]\+?[0-9]{3}")
 _MOST_DIGITS = 308
-"""A whole number of more digits is larger than every float."""
+"""The most digits of a whole number: one of more is larger than every float."""
 
 
 def spelling(key: str, known: Iterable[str], prefix: str = "") -> str:
@@ -176,7 +178,7 @@ def boolean(value: Any) -> bool:
 
 
 SMALLEST = 1e-100
-"""Smaller numbers other than 0 are rejected, because DynamoDB could not store them."""
+"""The smallest number other than 0: smaller ones are rejected, because DynamoDB could not store them."""
 
 
 def number(low: float, high: float) -> Callable[[Any], float]:

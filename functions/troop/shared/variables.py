@@ -49,7 +49,7 @@ class Variable(StrEnum):
 
     NETWORK_VPC = "TROOP_NETWORK_VPC"
     NETWORK_SUBNETS = "TROOP_NETWORK_SUBNETS"
-    """Their ids, separated by commas."""
+    """The ids of the subnets, separated by commas."""
     NETWORK_IS_OWN = "TROOP_NETWORK_IS_OWN"
     """``true`` if the deployment has created the network, otherwise ``false``."""
     NODE_PROFILE = "TROOP_NODE_PROFILE"

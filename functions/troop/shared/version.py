@@ -13,9 +13,9 @@ OLDEST_COMMAND = "0.1.0"
 """The oldest command whose requests this API understands. Raise it when a request changes its meaning."""
 
 VERSION_HEADER = "Troop-Version"
-"""Of every answer: the deployment's version."""
+"""The header of every answer with the deployment's version."""
 COMMAND_HEADER = "Troop-Command-Version"
-"""Of the command's requests: its own version. Other programs send none, and are not checked."""
+"""The header of the command's requests with its own version. Other programs send none, and are not checked."""
 
 _PARTS = re.compile(r"(\d{1,6})\.(\d{1,6})\.(\d{1,6})")
 

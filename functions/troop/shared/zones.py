@@ -25,7 +25,7 @@ _NO_ZONES = frozenset({"Factory"})
 """Names of the package that are not zones of places."""
 
 _STEP = timedelta(hours=12)
-"""No zone changes its clocks twice in so short a time."""
+"""The step of the search: no zone changes its clocks twice in so short a time."""
 
 
 class UnknownZoneError(TroopError):

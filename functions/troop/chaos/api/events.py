@@ -24,7 +24,7 @@ router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 LONGEST_PAGE = 100
 
 LONGEST_KEY = 2048
-"""Bytes of a partition key; DynamoDB rejects queries with longer ones."""
+"""The most bytes of a partition key; DynamoDB rejects queries with longer ones."""
 
 
 @router.get(

@@ -102,7 +102,7 @@ class AccountReader:
         """Reads all current facts of a unit, before a claim. An error is raised, as a claim needs every fact.
 
         Args:
-            groups: those from which an instance is selected.
+            groups: the groups from which an instance is selected.
             members: all groups of the unit: its policy is the strictest of theirs.
             item: the unit's item in ``GroupTags``, in DynamoDB's types.
             salt: the key of the order of instances.

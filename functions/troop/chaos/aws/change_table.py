@@ -41,7 +41,7 @@ class ChangeTable:
         Args:
             subject: ``unit#<unit>`` or ``switch``.
             at: the moment of the change, as in the item's ``changed_at``.
-            request_id: of the request, as in ``changed_request``.
+            request_id: the id of the request, as in ``changed_request``.
 
         Returns:
             None if there is no such record, or if the API did not write it.

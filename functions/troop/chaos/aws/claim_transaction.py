@@ -73,7 +73,7 @@ class Claims:
             policy_item: the unit's item in ``GroupTags`` in DynamoDB's types, as read for the decision; its contents
                 are compared, because edits by hand do not change its version.
             unit: the unit's state as read for the decision.
-            key: on demand, the key that has no event yet and refers to this one from now on.
+            key: the key, on demand, that has no event yet and refers to this one from now on.
 
         Raises:
             ClaimRefused: with the first condition that did not hold.

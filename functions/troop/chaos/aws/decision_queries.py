@@ -23,7 +23,7 @@ _WEST, _EAST = timedelta(hours=12), timedelta(hours=14)
 """The largest offsets of local days from UTC days, west and east."""
 
 _LONGEST_KEY = 1024
-"""Bytes of a sort key; DynamoDB rejects longer ones."""
+"""The most bytes of a sort key; DynamoDB rejects longer ones."""
 
 
 class BadPosition(ValueError):

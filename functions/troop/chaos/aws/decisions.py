@@ -42,9 +42,9 @@ def to_item(decision: Decision, tick_day: date, retention: timedelta) -> dict[st
     """Converts a decision to a typed item of the table ``Decisions``, with the keys of its index.
 
     Args:
-        decision: of a unit whose calendar may not exist.
+        decision: a decision about a unit whose calendar may not exist.
         tick_day: the local day of the tick's own calendar, the default for such a unit.
-        retention: from the tick until the item expires.
+        retention: the time from the tick until the item expires.
     """
     target, policy = decision.target, decision.policy
     tick, day = moments.iso(decision.tick), decision.day or tick_day
@@ -88,7 +88,7 @@ class DecisionTable:
         """Writes all decisions, 25 a call; unprocessed ones are sent again with backoff.
 
         Args:
-            decisions: of one tick.
+            decisions: the decisions of one tick.
             tick_day: see :func:`to_item`.
 
         Raises:

@@ -44,8 +44,8 @@ class EventWalk:
         """Yields the terminations from ``moment`` on (None: all) whose attributes match ``conditions``.
 
         Args:
-            conditions: by attribute, ``group`` or ``instance_id``: DynamoDB does not return other items, but still
-                reads them.
+            conditions: values by attribute, ``group`` or ``instance_id``: DynamoDB does not return other items, but
+                still reads them.
         """
         low, high = EventFilter(since=moment).bounds
         kinds = {f":status{i}": status.value for i, status in enumerate(TERMINATIONS)}

@@ -29,7 +29,7 @@ RUNS_READ = 100
 """The most executions that are read, of all and of each status."""
 
 _PERIOD = 300
-"""Seconds: 288 periods are a day, and CloudWatch returns at most 1,440 at a time."""
+"""The length of a period in seconds: 288 periods are a day, and CloudWatch returns at most 1,440 at a time."""
 
 UNITS_READ = 100
 """The most unrecovered units whose own items are examined: DynamoDB reads no more items at a time."""

@@ -11,7 +11,7 @@ from troop.chaos.dead_letters import Letter
 
 _AT_A_TIME = 10
 WAIT = 1
-"""Seconds. A waiting call asks all of SQS's servers; one that does not wait can miss messages."""
+"""The wait of a call in seconds. A waiting call asks all of SQS's servers; another one can miss messages."""
 
 HIDDEN = 240
 """Seconds for which a received message is hidden; a longer read detects repetitions itself. Less than the five minutes

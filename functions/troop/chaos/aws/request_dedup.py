@@ -11,8 +11,8 @@ from troop.shared.aws.state_items import StateItems
 from troop.shared.state_keys import REPEAT
 
 WITHIN = timedelta(seconds=4)
-"""A request whose connection broke is repeated at once. Clients of the original that want several terminations send
-requests five seconds apart, after the response; and clocks differ.
+"""The time within which requests count as one. A request whose connection broke is repeated at once. Clients of the
+original that want several terminations send requests five seconds apart, after the response; and clocks differ.
 """
 _LIFETIME = timedelta(days=1)
 

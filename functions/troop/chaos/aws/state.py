@@ -139,7 +139,7 @@ def _unit(item: Mapping[str, Any]) -> UnitState:
 
 
 LONGEST_KEY = 2048
-"""Bytes of a partition key; DynamoDB refuses to start after a longer one."""
+"""The most bytes of a partition key; DynamoDB refuses to start after a longer one."""
 
 
 class BadUnitKey(ValueError):

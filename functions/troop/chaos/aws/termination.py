@@ -64,7 +64,7 @@ class Terminator:
     """Carries out faults.
 
     Attributes:
-        clients: by service (:func:`troop.faults.services`); their calls have a time limit.
+        clients: the clients by service (:func:`troop.faults.services`); their calls have a time limit.
     """
 
     clients: Mapping[str, Any]
@@ -78,7 +78,7 @@ class Terminator:
 
         Args:
             method: the name of the fault.
-            instance_id: of the instance.
+            instance_id: the id of the instance.
             os_shutdown: allow a shutdown of the operating system to a fault that has none.
 
         Raises:

@@ -57,7 +57,7 @@ class RecoveryCheck:
         """Checks once; returns an event without need for checks as it is.
 
         Args:
-            event_id: of the event.
+            event_id: the id of the event.
             entered: when the workflow entered the step, by the workflow's own clock.
 
         Raises:

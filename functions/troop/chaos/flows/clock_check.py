@@ -9,7 +9,7 @@ from troop.shared.errors import TroopError
 from troop.shared.settings import OLDEST_TICK
 
 SKEW = timedelta(minutes=1)
-"""How far a function's clock may be behind the workflow's."""
+"""The most by which a function's clock may be behind the workflow's."""
 
 
 class ClockError(TroopError):

@@ -41,8 +41,8 @@ class SwitchView:
     """The whole switch, and the author of its last change; None and "" if there is none yet.
 
     Attributes:
-        switch: that of chaos.
-        off: which parts of benchmarks are off, by :data:`~troop.shared.state_keys.BENCH_SWITCHES`.
+        switch: the switch of chaos.
+        off: whether a part of benchmarks is off, by :data:`~troop.shared.state_keys.BENCH_SWITCHES`.
     """
 
     switch: Switch

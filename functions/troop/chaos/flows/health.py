@@ -11,7 +11,7 @@ from troop.chaos.health import Digest, digest
 from troop.shared.settings import Settings
 
 REMEMBERED = timedelta(seconds=5)
-"""For how long a digest is answered again."""
+"""The time for which a digest is answered again."""
 
 
 @dataclass(frozen=True)

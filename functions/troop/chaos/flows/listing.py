@@ -10,12 +10,12 @@ from datetime import datetime
 from troop.chaos.aws.event_walk import Stretch, Termination
 
 LONGEST = 15.0
-"""Seconds after which no further query starts. API Gateway waits for 29, and the last query and a cold start must fit
-too.
+"""The seconds after which no further query starts. API Gateway waits for 29, and the last query and a cold start must
+fit too.
 """
 
 LARGEST = 5_000_000
-"""Bytes. Lambda accepts a response of 6 MB, headers included."""
+"""The most bytes of an answer. Lambda accepts a response of 6 MB, headers included."""
 
 
 @dataclass(frozen=True)

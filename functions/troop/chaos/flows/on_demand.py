@@ -89,7 +89,7 @@ class OnDemand:
 
         Args:
             group: name of an Auto Scaling group.
-            key: of the request, unique within the unit.
+            key: the key of the request, unique within the unit.
             received: when the request arrived, by API Gateway's clock.
             method: how to terminate; None for the method of the unit's policy.
 

@@ -17,7 +17,7 @@ MOST_LETTERS = 100
 """The most letters that one call handles; the others wait for the next call."""
 
 MOST_TIME = timedelta(seconds=150)
-"""No letter starts after this time: a letter in progress has the other half of the function's time-out."""
+"""The time after which no letter starts: a letter in progress has the other half of the function's time-out."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ class Redriven:
     """The result of one call.
 
     Attributes:
-        notifications: those that were sent.
+        notifications: the notifications that were sent.
         letters: the number of letters that were settled.
-        waiting: for each letter that stays in the queue, the reason.
+        waiting: the reason of each letter that stays in the queue.
     """
 
     notifications: list[Notification] = field(default_factory=list)

@@ -37,14 +37,14 @@ BY_SOMEBODY_ELSE = "the instance was terminated by somebody else"
 
 
 TRIES = 4
-"""After so many attempts, a busy group is skipped: one fewer than the workflow's, so that its step does not fail."""
+"""The attempts after which a busy group is skipped: one fewer than the workflow's, so that its step does not fail."""
 
 
 class TerminationForbiddenError(TroopError):
     """IAM does not allow Troop to terminate, which is no fault of the instance and needs a person.
 
     Attributes:
-        status: of the event.
+        status: the status of the event.
     """
 
     def __init__(self, event: Event) -> None:

@@ -31,7 +31,7 @@ class Ticked:
     """What a tick has done.
 
     Attributes:
-        decisions: of every unit on its calendar; none for a tick that is too old.
+        decisions: the decisions about every unit on its calendar; none for a tick that is too old.
         work: one work item for each instance to terminate.
         strays: the stray items of all calendars that it found.
     """

@@ -38,19 +38,19 @@ from troop.shared.settings import Settings
 from troop.shared.tables import BENCHMARK, FLEET
 
 PAGE = 200
-"""Decisions on one page of a day; reading it examines up to eight times as many."""
+"""The decisions on one page of a day; reading it examines up to eight times as many."""
 
 PAGES = 5
 """The most of these pages that a widget reads, for all days together."""
 
 GROUPS = 50
-"""Groups that one call to Auto Scaling reads when only some units are shown: the most that a page can have."""
+"""The groups that one call to Auto Scaling reads when only some units are shown: the most that a page can have."""
 
 CALLS = 4
 """The most of these calls."""
 
 NEWEST = 20
-"""Runs among which a widget looks for one that goes on."""
+"""The runs among which a widget looks for one that goes on."""
 
 COUNTED = 5
 """The most runs on a page whose nodes are counted: those that have not ended, newest first."""

@@ -68,12 +68,12 @@ MALFORMED: dict[int, Any] = {
         "content": _ERROR,
     }
 }
-"""For the ``responses`` of a route that reads a single item."""
+"""The entry of ``responses`` for a route that reads a single item."""
 
 WITHOUT_BENCHMARKS: dict[int, Any] = {
     403: {"description": "IAM does not allow it, or the setting troop:benchmarks is false", "content": {}}
 }
-"""For the ``responses`` of a route that calls :func:`check_benchmarks`."""
+"""The entry of ``responses`` for a route that calls :func:`check_benchmarks`."""
 
 
 def check_benchmarks() -> None:

@@ -12,15 +12,15 @@ from troop.shared.values import MOST_VALUES, excess, json_in
 from troop.shared.version import COMMAND_HEADER, OLDEST_COMMAND, VERSION, is_older
 
 LARGEST_BODY = 64 * 1024
-"""Characters: a hundred times the longest sensible change."""
+"""The most characters of a body: a hundred times the longest sensible change."""
 
 LARGEST_BODIES = dict.fromkeys(
     ("/benchmarks", "/benchmarks/estimate", "/benchmarks/schedules", "/fleets", "/fleets/estimate"), 2 * 1024 * 1024
 )
-"""Larger limits, by path: benchmarks and fleets come with their files."""
+"""The larger limits by path: benchmarks and fleets come with their files."""
 
 _DEEPEST_BODY = 32
-"""Levels: more than twice those of a benchmark's file."""
+"""The most levels of a body: more than twice those of a benchmark's file."""
 
 READS_ITS_OWN = frozenset({"/simianarmy/api/v1/chaos"})
 """Paths whose routes read bodies and queries themselves, of any content type and with any names."""
@@ -92,7 +92,7 @@ def parsed_body(body: str, largest: int = LARGEST_BODY) -> Any:
     """Returns the JSON document of a body. What it costs is bounded by the limits, not by the body.
 
     Args:
-        largest: in characters.
+        largest: the most characters.
 
     Raises:
         BadBodyError: the body is too large, has too many values or levels, or is no JSON that can be written again.

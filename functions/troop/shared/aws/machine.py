@@ -15,7 +15,7 @@ class Machine:
     """A standard state machine.
 
     Attributes:
-        arn: of the state machine.
+        arn: the ARN of the state machine.
     """
 
     client: Any
@@ -46,7 +46,7 @@ class Machine:
         """Stops an execution immediately; does nothing if it does not exist.
 
         Args:
-            name: of the execution.
+            name: the name of the execution.
             cause: the reason, for people.
             error: the reason as one word, if there is one.
 

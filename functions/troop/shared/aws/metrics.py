@@ -19,7 +19,7 @@ def emit(deployment: str, values: Mapping[Metric, float], **dimensions: str) -> 
 
     Args:
         deployment: the stack's name, the dimension of all metrics.
-        values: by metric; if empty, nothing is written.
+        values: the values by metric; if empty, nothing is written.
         dimensions: further ones, each with few values.
     """
     if not values:

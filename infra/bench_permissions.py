@@ -3,7 +3,7 @@ complete.
 
 New resources must be tagged as this deployment's. Changes and removals require that tag, and a run's. Tags alone prove
 nothing, because others can set them. So removals also require a name, an instance profile or a network of Troop's, if
-IAM has a condition key for it. The functions check the rest (:mod:`troop.bench.removal.ownership`).
+IAM has a condition key for it. The functions check the rest (:mod:`troop.bench.removal.inventory`).
 """
 
 from __future__ import annotations

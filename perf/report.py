@@ -33,7 +33,7 @@ from troop.bench.definition import names, roster
 from troop.bench.definition.definition import Benchmark, Fleet, Phase, to_document
 from troop.bench.definition.plan import Plan, PlannedCell, Variant, to_plan_document
 from troop.bench.definition.roster import Member, Roster
-from troop.bench.flows.cell import Results
+from troop.bench.flows.cell_steps import Results
 from troop.bench.money.prices import Prices, VolumePrice
 from troop.bench.records.record import Cell, CellStatus, Run, RunStatus
 from troop.measure.merge import Merger

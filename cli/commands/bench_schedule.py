@@ -17,7 +17,7 @@ from cli.shared import aws, listings, show
 from cli.shared.errors import CliError, Exit
 from cli.shared.listings import Column
 from troop.bench.definition.money import shown
-from troop.bench.records import schedules as rules
+from troop.bench.records import schedule as rules
 from troop.shared.values import BadValue
 
 COLUMNS = (

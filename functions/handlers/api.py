@@ -17,8 +17,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from troop.bench.api import benchmarks, fleets, live, schedules
 from troop.bench.api.run_answers import MOST_LISTED, refused
 from troop.bench.definition.problems import BadBenchmarkError
-from troop.bench.flows.benchmarks import BucketError, OtherRunError
-from troop.bench.flows.fleets import FleetOverError, ScaledAtOnceError
+from troop.bench.flows.fleet_service import FleetOverError, ScaledAtOnceError
+from troop.bench.flows.run_service import BucketError, OtherRunError
 from troop.chaos.api import decisions, events, groups, health, policies, simian, switch, terminations
 from troop.report.api import reports
 from troop.shared.api.errors import CodedError, message_response

@@ -7,7 +7,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop.bench.flows.cell import Answer
+from troop.bench.flows.cell_steps import Answer
 from troop.bench.measuring.verdicts import State
 from troop.bench.wiring.cell import attempts, cell_steps
 from troop.shared.aws.logs import step

@@ -7,7 +7,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop.bench.flows.fleet import CELL, FleetRound
+from troop.bench.flows.fleet_steps import CELL, FleetRound
 from troop.bench.measuring.verdicts import State
 from troop.bench.wiring.fleet import fleet_steps
 from troop.shared.aws.logs import step

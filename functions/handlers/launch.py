@@ -7,7 +7,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop.bench.measuring.progress import wait
+from troop.bench.measuring.poll_waits import wait
 from troop.bench.measuring.verdicts import State
 from troop.bench.wiring.launch import backup, launching
 from troop.shared.aws.logs import step

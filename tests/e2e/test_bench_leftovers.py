@@ -13,7 +13,7 @@ import pytest
 from tests.e2e.benches import INSTANCE_TYPE, LONG, NOTHING, TAKEN_ONCE, Bench, assert_nothing_left, left
 from tests.e2e.conftest import eventually
 from tests.e2e.roles import UNOBSERVED, allowed, role_of
-from troop.bench.aws.runs import RunTable
+from troop.bench.aws.run_table import RunTable
 from troop.bench.definition import names
 from troop.bench.records.record import Kind, Resource
 from troop.shared.tags import CELL_TAG, DEPLOYMENT_TAG, PROTECTED_TAG, RUN_TAG

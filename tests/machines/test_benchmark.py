@@ -16,10 +16,10 @@ from troop.bench.definition.definition import BETWEEN, Phase
 from troop.bench.file import models
 from troop.bench.file.fields import seconds
 from troop.bench.file.points import MOST_POINTS
-from troop.bench.flows.launch import LONGEST
-from troop.bench.measuring import history
-from troop.bench.measuring.history import LONGEST_CELL
-from troop.bench.measuring.progress import FIRST_WAIT, LONGEST_WAIT, wait, wait_in_phase
+from troop.bench.flows.launching import LONGEST
+from troop.bench.measuring import execution_history
+from troop.bench.measuring.execution_history import LONGEST_CELL
+from troop.bench.measuring.poll_waits import FIRST_WAIT, LONGEST_WAIT, wait, wait_in_phase
 from troop.bench.measuring.verdicts import GRACE, LONGEST_REASON, State
 from troop.bench.records.record import CellStatus, RunStatus
 
@@ -182,10 +182,10 @@ def _most_events(looks: int, releases: int, seconds: float) -> float:
 def _cells() -> Iterator[tuple[int, int, float]]:
     """Steps and number of attempts, and the most seconds of all attempts that are admitted with them."""
     for steps in (1, 2, 5, 20, MOST_PHASES, 60, 80, 100, 130, 150, 180, 200, MOST_STEPS):
-        if (seconds := history.most_seconds(steps)) >= steps * (BETWEEN + 1):
+        if (seconds := execution_history.most_seconds(steps)) >= steps * (BETWEEN + 1):
             yield steps, 1, seconds
     for steps, attempts in ((1, 5), (8, 5), (13, 3), (20, 2), (20, 5), (40, 3), (50, 2), (80, 2)):
-        allowed = [s for s in range(0, LONGEST_CELL + 1, 600) if history.allows_further(s, steps * attempts)]
+        allowed = [s for s in range(0, LONGEST_CELL + 1, 600) if execution_history.allows_further(s, steps * attempts)]
         if allowed and allowed[-1] >= steps * attempts * (BETWEEN + 1):
             yield steps, attempts, allowed[-1]
 
@@ -201,8 +201,8 @@ def test_the_longest_cell_fits_into_one_execution_history(steps: int, attempts: 
 
 
 def test_the_most_points_are_admitted_in_a_cell_of_hours() -> None:
-    assert history.most_seconds(MOST_POINTS) >= 12 * 3600
-    assert history.most_seconds(2 * MOST_POINTS - 1) > 0, "with a script between all of them"
+    assert execution_history.most_seconds(MOST_POINTS) >= 12 * 3600
+    assert execution_history.most_seconds(2 * MOST_POINTS - 1) > 0, "with a script between all of them"
 
 
 def test_no_more_phases_are_admitted_than_fit() -> None:

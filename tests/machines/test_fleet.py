@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tests.machines import asl
 from troop.bench.definition.standing import FIRST_WAIT, LONGEST_WAIT, wait
 from troop.bench.fleets import standing_backup
-from troop.bench.flows.launch import LONGEST
+from troop.bench.flows.launching import LONGEST
 from troop.bench.measuring.verdicts import State
 from troop.bench.records.record import RunStatus
 from troop.bench.removal.reaping import ENDS_WITHIN

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from troop.measure.buckets import buckets
-from troop.measure.rows import (
+from troop.measure.histogram_rows import (
     Counts,
     Row,
     RowError,

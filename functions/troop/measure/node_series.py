@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from troop.measure.histogram import buckets_at
-from troop.measure.rows import Counts, by_bucket, sum_of
+from troop.measure.histogram_rows import Counts, by_bucket, sum_of
 from troop.measure.summary import BUSY, Samples, Summary
 from troop.measure.windows import highest_in, mean_of, step_for
 

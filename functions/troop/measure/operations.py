@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from troop.measure import histogram
 from troop.measure.histogram import MOST, Histogram
-from troop.measure.rows import MOST_LANES, RowError, column, from_column
+from troop.measure.histogram_rows import MOST_LANES, RowError, column, from_column
 from troop.measure.windows import Windows, WindowsError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")

@@ -15,7 +15,7 @@ from typing import Any
 from troop.measure import histogram
 from troop.measure.buckets import buckets
 from troop.measure.histogram import HIGHEST, MOST, Histogram, buckets_at
-from troop.measure.rows import (
+from troop.measure.histogram_rows import (
     Counts,
     Row,
     RowError,

@@ -18,7 +18,7 @@ from troop.report import cells as reading
 from troop.report import trust
 from troop.report.capacity import instance_types
 from troop.report.document import Cell, Finding, Report, Run
-from troop.report.money import money
+from troop.report.run_cost import run_cost
 from troop.report.scaling import scaling
 from troop.report.sources import Sources, attempts, read
 from troop.report.stored_record import StoredRecord
@@ -62,7 +62,7 @@ def _build(archive: Archive, now: datetime, version: str, run: str) -> Report:
         created_by=version,
         cpu_is_busy=True,
         run=_run(sources, cells, run),
-        money=money(sources),
+        money=run_cost(sources),
         definition=sources.definition,
         versions=versions(archive, sources, cells),
         instance_types=instance_types(sources.types, _types(cells)),

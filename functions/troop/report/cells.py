@@ -25,7 +25,7 @@ from troop.bench.records.record import Cell as Recorded
 from troop.bench.records.record import CellStatus
 from troop.bench.results.figures import DAMAGE, figures
 from troop.bench.results.operations import cost_per_million
-from troop.report import activity, fleets, limits, money, parts, saturation, traffic, trust
+from troop.report import activity, fleets, instance_limits, parts, run_cost, saturation, traffic, trust
 from troop.report.capacity import capacity
 from troop.report.document import Attempt, Cell, Finding, Interruption, Limit, Operation, Phase, Search, Separate, Step
 from troop.report.fleets import Place
@@ -114,7 +114,7 @@ class _Reading:
             capacity=capacity(benchmark, roster, self._types),
             interruptions=self._interruptions(self._id, results or []),
             replaced_nodes=fleets.replaced_nodes(self._archive, self._id, self._say),
-            cost=money.bill(record.cost) if record and record.cost else None,
+            cost=run_cost.bill(record.cost) if record and record.cost else None,
             hourly=fleets.hourly(there),
             system_hourly=hourly,
             cross_zone=traffic.cross_zone(there, phases, benchmark, self._prices),
@@ -127,7 +127,7 @@ class _Reading:
             *self._findings,
             *saturation.findings(whole, self._types),
             *trust.findings(whole),
-            *limits.findings(whole, self._types),
+            *instance_limits.findings(whole, self._types),
         ]
 
     def _results(self) -> list[dict[str, Any]] | None:
@@ -189,7 +189,7 @@ class _Reading:
         try:
             measured_from = document.get("measured_from")
             members = activity.nodes(document["roles"], places, self._types)
-            bursts = limits.bursts(members, self._types)
+            bursts = instance_limits.bursts(members, self._types)
             point = document.get("parameters") or {}
             its = known or Figures.model_validate(figures(document))
             phase = Phase(

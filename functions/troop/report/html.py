@@ -13,7 +13,18 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from troop.measure.operations import TOTAL
-from troop.report import bills, charts, findings, formatting, open_loop, over_time, overview, passing, points, verdicts
+from troop.report import (
+    bills,
+    charts,
+    findings,
+    formatting,
+    limit_rows,
+    open_loop,
+    over_time,
+    overview,
+    points,
+    verdicts,
+)
 from troop.report.comparison import Comparison
 from troop.report.document import Cell, Phase, Report
 from troop.report.outline import outline
@@ -73,7 +84,7 @@ def report_page(report: Report, script: str) -> str:
     pairs = {(phase.phase, operation.role) for phase, operation in rows}
     by_phase = len(pairs) == len({phase for phase, _ in pairs})  # then a role need not be told beside its phase
     reason = (report.run.reason or "").split("\n")[0].rstrip(".")
-    limits, limits_left_out = passing.shown_rows(report)
+    limits, limits_left_out = limit_rows.shown_rows(report)
     return _page(
         "report.html",
         ("over_time.js", "parameters.js", "report.js"),
@@ -86,7 +97,7 @@ def report_page(report: Report, script: str) -> str:
         states_reason=any(not one.cell and reason in one.text for one in report.findings),
         limits=limits,
         limits_left_out=limits_left_out,
-        searches=passing.searches(report),
+        searches=limit_rows.searches(report),
         scaling=charts.scaling_groups(report),
         ideal=charts.ideal,
         few_points=sum(len(one.points) for one in report.scaling) <= FEW_POINTS,

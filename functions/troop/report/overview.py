@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from troop.measure.operations import RESPONSE
-from troop.report import formatting, passing, points, processors
+from troop.report import formatting, limit_rows, points, processors
 from troop.report.charts import measured
 from troop.report.document import (
     Attempt,
@@ -46,7 +46,7 @@ def answer(report: Report) -> str:
     report = _within_limits(report)
     lead = _lead(report)
     best = max(_variants(report, lead), key=lambda one: one.per_second, default=None)
-    sentences = [f"{label}: {value} ({note})." for label, value, note in passing.keys(report) if label != "Limits"]
+    sentences = [f"{label}: {value} ({note})." for label, value, note in limit_rows.keys(report) if label != "Limits"]
     if best is not None and best.per_second:
         times = (("mean", best.mean_ms), ("p99", best.p99_ms))
         parts = [f"{name} {formatting.plain(value)} ms" for name, value in times if value is not None]
@@ -105,7 +105,7 @@ def keys(report: Report) -> list[Key]:
     report = _within_limits(report)
     good = all(cell.status == GOOD for cell in report.cells)
     cells = [_succeeded(report)] if report.cells else []
-    keys = [*([] if good else cells), *(Key(*one) for one in passing.keys(report))]
+    keys = [*([] if good else cells), *(Key(*one) for one in limit_rows.keys(report))]
     lead = _lead(report)
     variants = _variants(report, lead)
     best = max(variants, key=lambda one: one.per_second, default=None)

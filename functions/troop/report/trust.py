@@ -11,11 +11,12 @@ from troop.bench.measuring.verdicts import name_some
 from troop.bench.records.record import CellStatus
 from troop.measure.operations import MOST_LISTED, MOST_NAMES
 from troop.measure.summary import OK
-from troop.report import open_loop, processors, steadiness, tools
+from troop.report import open_loop, processors, steadiness
 from troop.report.document import Cell, Finding, Node, Operation, Phase, Scaling, Separate, Series
 from troop.report.fleets import REBALANCE
 from troop.report.points import is_beyond
 from troop.report.processors import FULL, WAITING
+from troop.report.tool_limits import tool_limits
 
 UNEQUAL = 0.2
 """The relative difference from the role's median from which a node counts as unequal."""
@@ -98,7 +99,7 @@ def timing_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
     """Yields findings about times that are no response times although a rate is set, and about what tools round."""
     for text in open_loop.timing_sentences(cells):
         yield Finding(severity="warning", cause="Some times are no response times", text=text)
-    for text in tools.limits(cells):
+    for text in tool_limits(cells):
         yield Finding(severity="note", cause="What tools measure", text=text)
 
 

@@ -17,7 +17,7 @@ from tests.unit.account.account import Account
 from tests.unit.account.asking import ANNA, ask
 from tests.unit.account.fast_moto import once
 from troop.bench.aws.price_cache import PriceCache
-from troop.bench.aws.runs import RunTable
+from troop.bench.aws.run_table import RunTable
 from troop.shared.aws.clients import client
 from troop.shared.tables import RUNS
 

@@ -23,7 +23,7 @@ from tests.unit.account.account import CONTEXT, Account
 from tests.unit.account.fast_moto import Holder, calls_are_usual, once
 from troop.bench.admission.spending import Terms
 from troop.bench.aws.cell_store import encoded
-from troop.bench.aws.runs import RunTable
+from troop.bench.aws.run_table import RunTable
 from troop.bench.definition import names
 from troop.bench.definition.definition import Benchmark, Fleet, Phase, Volume, to_document
 from troop.bench.definition.plan import Plan, PlannedCell, Variant, to_plan_document

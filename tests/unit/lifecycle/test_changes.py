@@ -21,7 +21,7 @@ from lifecycle.changes import command_for
 from lifecycle.project import settings_with
 from tests.unit.lifecycle.world import DEPLOYED, KEY, Printed, Run, World
 from troop.bench.definition.limits import setting
-from troop.bench.flows.benchmarks import BucketError
+from troop.bench.flows.run_service import BucketError
 from troop.shared.outputs import SETTINGS_METADATA
 
 NETWORK = '{"vpc": "vpc-0123abcd", "subnets": ["subnet-0123abcd"]}'

@@ -14,7 +14,7 @@ from cli.shared.errors import CliError, Exit
 from lifecycle import deploy, destroy
 from lifecycle.open_runs import refuse_while_open
 from tests.tables import create_table
-from troop.bench.aws.runs import RunTable
+from troop.bench.aws.run_table import RunTable
 from troop.bench.definition.standing import Standing
 from troop.bench.records.record import Cell, Run, RunStatus
 from troop.shared.tables import RUNS

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.unit.measure.build import exact, histogram_of, latencies, times
 from troop.measure.histogram import HIGHEST, Histogram, HistogramError, from_document, highest_in, index_of, lowest_in
-from troop.measure.rows import pairs_of
+from troop.measure.histogram_rows import pairs_of
 
 percents = st.sampled_from([0, 0.1, 1, 25, 50, 75, 90, 95, 99, 99.9, 99.99, 100])
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.unit.measure.build import START, exact, histogram_of, latencies, recorded, windows
 from troop.measure.histogram import HIGHEST
-from troop.measure.rows import column, pairs_of
+from troop.measure.histogram_rows import column, pairs_of
 from troop.measure.windows import BUCKETS, MOST_STEPS, Windows, WindowsError, highest_in, index_of, lowest_in, step_for
 
 

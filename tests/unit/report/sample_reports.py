@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.unit.report.sample_cells import BEGAN, bill, measured, scaling, separate_row
 from troop.measure.operations import TOTAL
-from troop.report import limits, saturation, trust
+from troop.report import instance_limits, saturation, trust
 from troop.report.document import (
     Attempt,
     Bill,
@@ -187,7 +187,7 @@ def tiers() -> Report:
     ]
     fleets = [Fleet(role=role, nodes=1, instance_type="c7g.large", load=role == "drivers") for role in TIERS]
     whole = cell.model_copy(update={"phases": phases, "fleets": fleets, "cost": None, "hourly": 1.0})
-    findings = [*saturation.findings(whole, {}), *trust.findings(whole), *limits.findings(whole, {})]
+    findings = [*saturation.findings(whole, {}), *trust.findings(whole), *instance_limits.findings(whole, {})]
     return one.model_copy(update={"cells": [whole], "findings": findings})
 
 

@@ -14,7 +14,7 @@ from troop.bench.admission.estimate import LICENSE, NODE_HOUR, OWN, TRAFFIC
 from troop.bench.money.costs import Item, cost_of
 from troop.report import bills, traffic
 from troop.report.document import Cell, Charge, Fleet, Money, Operation, Phase, Use
-from troop.report.money import bill as bill_of
+from troop.report.run_cost import bill as bill_of
 
 
 def item(name: str, quantity: str, price: str | None, unit: str = NODE_HOUR) -> Item:

@@ -12,7 +12,7 @@ from tests.unit.report.sample_reports import study
 from troop.bench.results import series
 from troop.measure.collectors import sysstat
 from troop.measure.summary import BUSIEST, SERIES, busy
-from troop.report import activity, limits, processors, saturation, trust
+from troop.report import activity, instance_limits, processors, saturation, trust
 from troop.report.document import Cell, Fleet, Node, Operation, Phase, Point, Report, Scaling, Use
 
 WAITS = {"cpu_user": 9, "cpu_system": 6, "cpu_iowait": 980, "cpu_steal": 5, BUSIEST: 20}
@@ -64,7 +64,7 @@ def limited_by_disks(**figures: Any) -> Cell:
 def sentences(cell: Cell) -> list[str]:
     points = [Point(cell="c001", nodes=n, per_second=1000.0, efficiency=1 / n) for n in (1, 4)]
     growth = Scaling(phase="measure", role="disks", operation="read", counted="disks", label="", points=points)
-    texts = [*saturation.findings(cell, {}), *trust.findings(cell), *limits.findings(cell, {})]
+    texts = [*saturation.findings(cell, {}), *trust.findings(cell), *instance_limits.findings(cell, {})]
     return [one.text for one in [*texts, *trust.growth_findings([growth], [cell])]]
 
 

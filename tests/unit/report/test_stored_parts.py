@@ -13,8 +13,8 @@ import pytest
 
 from tests.unit.report import runs
 from tests.unit.report.runs import InMemory
-from troop.bench.flows import cell as flow
-from troop.bench.flows.cell import Results
+from troop.bench.flows import cell_steps as flow
+from troop.bench.flows.cell_steps import Results
 from troop.bench.results.figures import FORMAT
 from troop.report import cells
 from troop.report.build import build
@@ -139,5 +139,5 @@ def test_damaged_and_very_many_results_have_no_part(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_workflow_computes_parts_without_pydantic() -> None:
-    code = "import sys, troop.bench.flows.cell; sys.exit('pydantic' in sys.modules)"
+    code = "import sys, troop.bench.flows.cell_steps; sys.exit('pydantic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": ":".join(sys.path)}).returncode == 0

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from cli.app import app
 from tests.unit.chaos.build import calendar
-from troop.bench.records.schedules import check_zone
+from troop.bench.records.schedule import check_zone
 from troop.chaos.expected_ticks import ticks_of
 from troop.shared import zones
 from troop.shared.values import BadValue

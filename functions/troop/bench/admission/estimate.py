@@ -9,7 +9,7 @@ from decimal import Decimal
 from math import ceil
 from typing import Any
 
-from troop.bench.admission.overhead_cost import GET, PUT, own_calls
+from troop.bench.admission.overhead_cost import GET, PUT, overhead_cost
 from troop.bench.admission.snapshots import least_read_seconds
 from troop.bench.definition.definition import ON_DEMAND, Benchmark, Fleet, Phase, Volume
 from troop.bench.definition.limits import setting
@@ -220,8 +220,8 @@ def _cell(cell: str, label: str, benchmark: Benchmark, billing: str, prices: Pri
     phases = [step.phase for step in benchmark.steps]
     measured = [phase for phase in phases if phase.is_measured]
     watched, longest = sum(map(expected_of, measured)), sum(phase.timeout + GRACE for phase in measured)
-    own = own_calls(benchmark, boot, [expected_of(phase) for phase in phases], watched)
-    most_own = own_calls(benchmark, benchmark.boot_timeout, [phase.timeout + GRACE for phase in phases], longest)
+    own = overhead_cost(benchmark, boot, [expected_of(phase) for phase in phases], watched)
+    most_own = overhead_cost(benchmark, benchmark.boot_timeout, [phase.timeout + GRACE for phase in phases], longest)
     most = cell_cost(dear, most_seconds(benchmark), most_own, billing, prices).amount
     return CellEstimate(
         cell=cell,

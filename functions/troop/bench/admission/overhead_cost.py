@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from troop.bench.definition.definition import Benchmark
-from troop.bench.measuring.progress import LONGEST_WAIT, wait
+from troop.bench.measuring.poll_waits import LONGEST_WAIT, wait
 from troop.measure.live import INTERVAL_SECONDS
 
 TRANSITION = Decimal("0.000025")
@@ -44,7 +44,7 @@ API_REQUEST = Decimal("0.0000035")
 """Price in USD of a request to the API."""
 
 
-def own_calls(benchmark: Benchmark, boot: int, phases: list[int], measured: int = 0) -> Decimal:
+def overhead_cost(benchmark: Benchmark, boot: int, phases: list[int], measured: int = 0) -> Decimal:
     """Computes the cost of Troop's calls for one cell, in USD.
 
     Args:

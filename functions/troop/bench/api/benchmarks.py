@@ -11,11 +11,11 @@ from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.params import Body, Path, Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
-from troop.bench.api.bench_models import ArtifactIn, RunDetailOut, RunIn, RunOut, RunsOut, UploadOut, contents
-from troop.bench.api.money_models import EstimateIn, EstimateOut, estimated
+from troop.bench.api.cost_models import EstimateIn, EstimateOut, estimated
 from troop.bench.api.run_answers import LONGEST_PAGE, json_response, name_of_run, page_of, started
+from troop.bench.api.run_models import ArtifactIn, RunDetailOut, RunIn, RunOut, RunsOut, UploadOut, contents
 from troop.bench.file.read import read_all
-from troop.bench.flows.benchmarks import Benchmarks
+from troop.bench.flows.run_service import RunService
 from troop.bench.wiring import services
 from troop.shared.api.errors import MALFORMED, WITHOUT_BENCHMARKS, CodedError, answers, check_benchmarks
 from troop.shared.api.models import listed
@@ -165,9 +165,9 @@ def stop_benchmark(run: RunId) -> Response[Any]:
     return json_response(202 if stopped.ended_at is None else 200, RunOut.model_validate(stopped))
 
 
-def _benchmarks() -> Benchmarks:
+def _benchmarks() -> RunService:
     check_benchmarks()
-    return services.benchmarks()
+    return services.run_service()
 
 
 def no_run(run: str) -> CodedError:

@@ -8,11 +8,11 @@ from pydantic import BaseModel, Field, JsonValue, StrictInt
 
 from troop.bench.admission.admission import MOST_FILES
 from troop.bench.api import response_size
-from troop.bench.api.bench_models import RecordOut, ResourceOut, listed_resources
-from troop.bench.api.money_models import CostOut, Rounded, RunKey
+from troop.bench.api.cost_models import CostOut, Rounded, RunKey
 from troop.bench.api.run_answers import name_of_run
+from troop.bench.api.run_models import RecordOut, ResourceOut, listed_resources
 from troop.bench.definition.standing import MOST_OF_A_ROLE, Counts, GroupStatus, Place, Standing, counted
-from troop.bench.flows.fleets import FleetDetail
+from troop.bench.flows.fleet_service import FleetDetail
 from troop.bench.records.record import Run
 from troop.shared.api.models import In, Listing, Moment, Out, answered
 

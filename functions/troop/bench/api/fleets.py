@@ -10,15 +10,15 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body, Path, Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
-from troop.bench.api.bench_models import contents
+from troop.bench.api.cost_models import EstimateOut, estimated
 from troop.bench.api.fleet_models import EstimateFleetIn, FleetDetailOut, FleetOut, FleetsOut, ScaleIn, StartFleetIn
-from troop.bench.api.money_models import EstimateOut, estimated
 from troop.bench.api.run_answers import LONGEST_PAGE, json_response, name_of_run, page_of, started
+from troop.bench.api.run_models import contents
 from troop.bench.definition.plan import sole
 from troop.bench.definition.problems import BadBenchmarkError
 from troop.bench.file.read_fleet import read_fleet
-from troop.bench.flows.fleet import standing_of
-from troop.bench.flows.fleets import StandingFleets
+from troop.bench.flows.fleet_service import FleetService
+from troop.bench.flows.fleet_steps import standing_of
 from troop.bench.records.record import Run
 from troop.bench.wiring import services
 from troop.shared.api.errors import (
@@ -162,9 +162,9 @@ def remove_fleet(fleet: FleetId) -> Response[Any]:
     return _run_response(202 if stopped.ended_at is None else 200, stopped)
 
 
-def _fleets() -> StandingFleets:
+def _fleets() -> FleetService:
     check_benchmarks()
-    return services.fleets()
+    return services.fleet_service()
 
 
 def _no_fleet(fleet: str) -> CodedError:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import BaseModel, Field
 
-from troop.bench.api.bench_models import PointOut
 from troop.bench.api.benchmarks import RunId, no_run
+from troop.bench.api.run_models import PointOut
 from troop.bench.records.live_view import LiveState, Watched
 from troop.bench.records.record import RunStatus
 from troop.bench.wiring import services

@@ -9,9 +9,9 @@ from typing import Any
 from aws_lambda_powertools.event_handler import Response, content_types
 from pydantic import BaseModel
 
-from troop.bench.aws.runs import BadCursor, RunPage
+from troop.bench.aws.run_table import BadCursor, RunPage
 from troop.bench.definition.problems import Place, Problem, and_more
-from troop.bench.flows.benchmarks import Benchmarks
+from troop.bench.flows.run_service import RunService
 from troop.bench.records.record import Run
 from troop.shared.api import cursors
 from troop.shared.api.errors import answers, message_response
@@ -49,7 +49,7 @@ def started(thing: str, file: str, model: type[BaseModel], others: str) -> dict[
     }
 
 
-def page_of(service: Benchmarks, limit: int, cursor: str | None, listing: list[str]) -> RunPage:
+def page_of(service: RunService, limit: int, cursor: str | None, listing: list[str]) -> RunPage:
     """Returns a page of the runs of ``service``; its ``cursor`` is as callers see it.
 
     Args:

@@ -15,12 +15,12 @@ from aws_lambda_powertools.event_handler.openapi.params import Body, Path
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import Field
 
-from troop.bench.api.bench_models import contents
-from troop.bench.api.money_models import EstimateIn
+from troop.bench.api.cost_models import EstimateIn
 from troop.bench.api.run_answers import forbidden_file, json_response
-from troop.bench.aws.schedules import TooManySchedulesError
-from troop.bench.flows.schedules import BadScheduleError, MissingScheduleError, ScheduledRuns, ScheduleExistsError
-from troop.bench.records.schedules import Schedule
+from troop.bench.api.run_models import contents
+from troop.bench.aws.stored_schedules import TooManySchedulesError
+from troop.bench.flows.scheduled_runs import BadScheduleError, MissingScheduleError, ScheduledRuns, ScheduleExistsError
+from troop.bench.records.schedule import Schedule
 from troop.bench.wiring import services
 from troop.shared.api.errors import WITHOUT_BENCHMARKS, answers, check_benchmarks
 from troop.shared.api.models import Listing, Moment, Out, listed

@@ -9,7 +9,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from troop.bench.aws.backups import HEALTHY, stays
+from troop.bench.aws.backup_groups import HEALTHY, stays
 from troop.bench.definition import names
 from troop.bench.fleets.booting import FleetStatus
 from troop.bench.fleets.refusals import SPREAD, launch_refusals

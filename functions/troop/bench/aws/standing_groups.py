@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from troop.bench.aws.backups import HEALTHY
+from troop.bench.aws.backup_groups import HEALTHY
 from troop.bench.aws.fleet_reader import ACTIVITIES, SERVING
 from troop.bench.definition import names
 from troop.bench.definition.standing import GroupStatus, Member, Place, Resize

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from troop.bench.aws.fleets import NO_SECURITY_GROUP
 from troop.bench.aws.instance_facts import purchase_of, volumes_of
 from troop.bench.records.record import Disk, Kind
-from troop.bench.removal.ownership import is_named
+from troop.bench.removal.inventory import is_named
 from troop.bench.removal.teardown import Evidence, Seen
 from troop.shared import moments
 from troop.shared.tags import CELL_TAG, DEPLOYMENT_TAG, EXPIRES_TAG, FLEET_TAG, PROTECTED_TAG, RUN_TAG
@@ -47,9 +47,9 @@ Refusals = dict[Seen, str]
 
 
 @dataclass(frozen=True)
-class Leftovers:
+class TaggedResources:
     """The resources that carry the deployment's tag and the tag of a run, and all members of its groups, because other
-    instances can be attached to these. :mod:`troop.bench.removal.ownership` decides whether they belong to the run.
+    instances can be attached to these. :mod:`troop.bench.removal.inventory` decides whether they belong to the run.
 
     Each removal is requested once, without waiting. What is already gone counts as requested.
     """

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from troop.bench.definition.definition import ON_DEMAND, SPOT, Benchmark, Fleet, Phase
 from troop.bench.definition.money import STORAGE, Price
 from troop.bench.definition.standing import SETUP
-from troop.bench.file import money
+from troop.bench.file import money_keys
 from troop.bench.file.fields import BOOLEAN, PARAMETER, described, duration, one_of, seconds, text
 from troop.bench.file.models import (
     BENCHMARK,
@@ -95,16 +95,16 @@ class FleetFileIn(BaseModel):
     own_data: Annotated[bool, BOOLEAN] = described(
         BOOLEAN, "Whether nodes store objects, such as results, if the deployment also allows it", default=False
     )
-    budget: Annotated[Decimal | None, money.BUDGET] = described(
-        money.BUDGET,
+    budget: Annotated[Decimal | None, money_keys.BUDGET] = described(
+        money_keys.BUDGET,
         "Budget in USD; Troop refuses a fleet whose expected cost until it expires is higher",
         default=None,
     )
-    prices: dict[Annotated[str, money.PRICED_IN_FLEETS], Annotated[Price, money.PRICE]] = Field(
+    prices: dict[Annotated[str, money_keys.PRICED_IN_FLEETS], Annotated[Price, money_keys.PRICE]] = Field(
         {},
         max_length=50,
         description="Your prices, for figures beside AWS's and where AWS lists none: a mapping of instance types to "
-        f"{money.PRICE.allowed}; and of {', '.join(STORAGE)} (a GiB-month) to a number",
+        f"{money_keys.PRICE.allowed}; and of {', '.join(STORAGE)} (a GiB-month) to a number",
     )
     accept_unknown_prices: Annotated[bool, BOOLEAN] = described(
         BOOLEAN, "Launch the fleet even if prices of its nodes are unknown", default=False
@@ -124,8 +124,8 @@ class FleetFileIn(BaseModel):
             artifacts=tuple(one.build() for one in self.artifacts if one.is_needed([self.parameters])),
             buckets=tuple(self.buckets),
             files=tuple(sorted(files)),
-            money=money.build_money(
-                self.budget, money.DEFAULT_BILLING, self.prices, self.accept_unknown_prices, None, requests={}
+            money=money_keys.build_money(
+                self.budget, money_keys.DEFAULT_BILLING, self.prices, self.accept_unknown_prices, None, requests={}
             ),
             own_data=self.own_data,
             standing=True,

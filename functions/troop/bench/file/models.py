@@ -26,7 +26,7 @@ from troop.bench.definition.definition import (
     Volume,
 )
 from troop.bench.definition.money import S3_GETS, S3_PUTS, STORAGE, Price
-from troop.bench.file import money
+from troop.bench.file import money_keys
 from troop.bench.file.allowed_values import ALLOWED
 from troop.bench.file.fields import (
     BOOLEAN,
@@ -69,7 +69,7 @@ SOURCE = matching(
     rf"(https://|s3://{BUCKET_NAME}/)[^\x00-\x20]{{1,1000}}|(?![A-Za-z][A-Za-z0-9+._-]*:)[^\x00-\x1f]{{1,1000}}",
     "https://..., s3://BUCKET/KEY, or a path from the file's folder",
 )
-INSTANCE_TYPE = money.INSTANCE_TYPE
+INSTANCE_TYPE = money_keys.INSTANCE_TYPE
 IMAGE = matching(
     rf"{IMAGE_ID}|(?=.{{1,1011}}$){PARAMETER_NAME}",
     "the id of an image (ami-...), or the name of an SSM parameter that contains one (/...)",
@@ -219,8 +219,8 @@ class FleetIn(_Part):
         "drivers, clients, generators and loaders",
         default=None,
     )
-    license_fee: Annotated[Decimal, money.LICENSE] = described(
-        money.LICENSE, "USD an hour for the software on each node", default=0
+    license_fee: Annotated[Decimal, money_keys.LICENSE] = described(
+        money_keys.LICENSE, "USD an hour for the software on each node", default=0
     )
 
     def build(self, role: str) -> Fleet:
@@ -409,14 +409,14 @@ class TrafficIn(_Part):
     bytes. Enter what you know, or take it from a bill.
     """
 
-    cross_zone_gb: Annotated[Decimal | None, money.GIGABYTES] = described(
-        money.GIGABYTES, "GB that one cell sends between zones; 0 for none", default=None
+    cross_zone_gb: Annotated[Decimal | None, money_keys.GIGABYTES] = described(
+        money_keys.GIGABYTES, "GB that one cell sends between zones; 0 for none", default=None
     )
-    s3_gets: Annotated[Decimal, money.REQUESTS] = described(
-        money.REQUESTS, "GET requests to S3 that the scripts of one cell send", default=0
+    s3_gets: Annotated[Decimal, money_keys.REQUESTS] = described(
+        money_keys.REQUESTS, "GET requests to S3 that the scripts of one cell send", default=0
     )
-    s3_puts: Annotated[Decimal, money.REQUESTS] = described(
-        money.REQUESTS, "PUT, POST, COPY and LIST requests to S3 that the scripts of one cell send", default=0
+    s3_puts: Annotated[Decimal, money_keys.REQUESTS] = described(
+        money_keys.REQUESTS, "PUT, POST, COPY and LIST requests to S3 that the scripts of one cell send", default=0
     )
 
 
@@ -459,17 +459,19 @@ class BenchmarkIn(_Part):
     own_data: Annotated[bool, BOOLEAN] = described(
         BOOLEAN, "Whether scripts create objects to measure with, if the deployment also allows it", default=False
     )
-    budget: Annotated[Decimal | None, money.BUDGET] = described(
-        money.BUDGET, "Budget in USD; Troop refuses a run whose expected cost is higher", default=None
+    budget: Annotated[Decimal | None, money_keys.BUDGET] = described(
+        money_keys.BUDGET, "Budget in USD; Troop refuses a run whose expected cost is higher", default=None
     )
-    billing: Annotated[str, money.BILLING] = described(
-        money.BILLING, "How a node's time is billed; hourly as in older studies", default=money.DEFAULT_BILLING
+    billing: Annotated[str, money_keys.BILLING] = described(
+        money_keys.BILLING,
+        "How a node's time is billed; hourly as in older studies",
+        default=money_keys.DEFAULT_BILLING,
     )
-    prices: dict[Annotated[str, money.PRICED], Annotated[Price, money.PRICE]] = Field(
+    prices: dict[Annotated[str, money_keys.PRICED], Annotated[Price, money_keys.PRICE]] = Field(
         {},
         max_length=50,
         description="Your prices, for figures beside AWS's and where AWS lists none: a mapping of instance types to "
-        f"{money.PRICE.allowed}; and of {', '.join(STORAGE)} (a GiB-month) and cross_zone_gb to a number",
+        f"{money_keys.PRICE.allowed}; and of {', '.join(STORAGE)} (a GiB-month) and cross_zone_gb to a number",
     )
     accept_unknown_prices: Annotated[bool, BOOLEAN] = described(
         BOOLEAN, "Start a run even if prices of its nodes are unknown", default=False
@@ -516,7 +518,7 @@ class BenchmarkIn(_Part):
             size=size,
             files=tuple(sorted(files)),
             attempts=self.attempts,
-            money=money.build_money(
+            money=money_keys.build_money(
                 self.budget,
                 self.billing,
                 self.prices,

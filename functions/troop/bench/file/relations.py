@@ -10,7 +10,7 @@ from troop.bench.admission.snapshots import least_read_seconds
 from troop.bench.definition import names
 from troop.bench.definition.definition import AROUND, CLUSTER, READ, SPOT, SPREAD, WARM_UP, Benchmark
 from troop.bench.definition.problems import Place, Problem
-from troop.bench.file import allowed_values, money, phase_limits, points, searches
+from troop.bench.file import allowed_values, money_keys, phase_limits, points, searches
 from troop.bench.file.fields import written
 from troop.bench.file.fleet_models import FleetFileIn, StandingIn
 from troop.bench.file.models import (
@@ -26,7 +26,7 @@ from troop.bench.file.models import (
 )
 from troop.bench.file.structure import parsed
 from troop.bench.fleets.choices import number_of
-from troop.bench.measuring.history import LONGEST_CELL, most_seconds
+from troop.bench.measuring.execution_history import LONGEST_CELL, most_seconds
 
 OWN_STEPS = (names.LAUNCH, names.BOOT, names.COLLECT, names.TEARDOWN, names.OVER)
 """Steps of a cell besides its phases. Phases cannot have these names, to be distinguishable."""
@@ -60,7 +60,7 @@ def problems(benchmark: BenchmarkIn, files: Collection[str] | None) -> list[Prob
         *_lists(benchmark),
         *allowed_values.problems(benchmark, files),
         *_expiry(benchmark),
-        *money.problems(benchmark.prices),
+        *money_keys.problems(benchmark.prices),
     ]
 
 
@@ -71,7 +71,7 @@ def fleet_file_problems(fleet: FleetFileIn, files: Collection[str] | None) -> li
         *_setup(fleet, files),
         *_lists(fleet),
         *_standing_expiry(fleet),
-        *money.fleet_file_problems(fleet.prices),
+        *money_keys.fleet_file_problems(fleet.prices),
     ]
 
 

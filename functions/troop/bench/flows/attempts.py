@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from troop.bench.aws.cell_store import CellStore
-from troop.bench.aws.runs import RunTable
+from troop.bench.aws.run_table import RunTable
 from troop.bench.definition import names
 from troop.bench.definition.definition import from_document
 from troop.bench.definition.plan import from_plan_document

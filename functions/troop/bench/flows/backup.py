@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from troop.bench.aws.backups import BackupGroups, GroupNow
+from troop.bench.aws.backup_groups import BackupGroups, GroupNow
 from troop.bench.aws.cell_store import CellStore
 from troop.bench.aws.fleets import Fleets
-from troop.bench.aws.runs import RunTable
+from troop.bench.aws.run_table import RunTable
 from troop.bench.definition import names
 from troop.bench.definition.definition import ON_DEMAND, Fleet, from_document
 from troop.bench.fleets.fleet_requests import even_zones
-from troop.bench.flows.launch import LONGEST, check_right
+from troop.bench.flows.launching import LONGEST, check_right
 from troop.bench.records.record import Kind, Launch, Resource, Run
 from troop.shared import moments
 

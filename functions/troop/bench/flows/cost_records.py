@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.bench.admission import spending
 from troop.bench.admission.spending import Terms
-from troop.bench.aws.runs import RunTable
+from troop.bench.aws.run_table import RunTable
 from troop.bench.definition.money import rounded
 from troop.bench.money.costs import Cost
 from troop.bench.records.record import Resource, Run

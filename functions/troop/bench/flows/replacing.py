@@ -17,7 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from troop.bench.aws.cell_store import CellStore
 from troop.bench.aws.fleet_reader import FleetReader
 from troop.bench.aws.instance_facts import is_free_node, resources_of
-from troop.bench.aws.runs import RunTable
+from troop.bench.aws.run_table import RunTable
 from troop.bench.definition import names
 from troop.bench.definition.definition import Benchmark
 from troop.bench.definition.roster import Node

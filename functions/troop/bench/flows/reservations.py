@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
 
-from troop.bench.aws.runs import RunTable
+from troop.bench.aws.run_table import RunTable
 from troop.bench.records.record import Run
 from troop.bench.removal.reaping import PATIENCE
 from troop.shared.errors import MissingRunError

@@ -10,14 +10,14 @@ from datetime import datetime
 from typing import Any
 
 from troop.bench.aws.cell_data import CellData, Deletion
-from troop.bench.aws.runs import RunTable
-from troop.bench.aws.tagged_resources import Leftovers, Refusals, described
+from troop.bench.aws.run_table import RunTable
+from troop.bench.aws.tagged_resources import Refusals, TaggedResources, described
 from troop.bench.definition import names
 from troop.bench.flows.cost_records import Increment, count_ended, reckon
-from troop.bench.flows.inventory import Stocktaking
+from troop.bench.flows.inventory_reader import InventoryReader
 from troop.bench.records.record import FINAL, CellStatus, LeftBehind, Run, RunStatus
 from troop.bench.removal import teardown
-from troop.bench.removal.ownership import left_behind
+from troop.bench.removal.inventory import left_behind
 from troop.bench.removal.teardown import Seen, TeardownIncompleteError, TeardownProgress, removable
 
 _CELL_STATUS = {RunStatus.STOPPED: CellStatus.STOPPED}
@@ -84,7 +84,7 @@ class Teardown:
     """
 
     runs: RunTable
-    stock: Stocktaking
+    inventory_reader: InventoryReader
     clock: Callable[[], datetime]
     data: CellData | None
 
@@ -114,11 +114,11 @@ class Teardown:
         # Launches are read first: the inventory below then shows what a launch that has ended since has created.
         now = self.clock()
         launching = teardown.current(self.runs.launches.get_all(work.run), work.cell, now)
-        inventory, resources = self.stock.of(work.run, work.cell)
+        inventory, resources = self.inventory_reader.read(work.run, work.cell)
         recorded = [r for r in resources if work.cell in (None, r.cell)]
         self.runs.resources.record_seen(teardown.unrecorded(inventory.ours, recorded, now), now)
         self.runs.resources.gone(teardown.vanished(recorded, inventory.every, launching), now)
-        refused = remove_all(self.stock.leftovers, inventory.removable)
+        refused = remove_all(self.inventory_reader.tagged, inventory.removable)
         remaining = described(inventory.removable, refused) + [
             f"the launch of cell {launch.cell}" for launch in launching
         ]
@@ -151,7 +151,7 @@ class Teardown:
             TeardownIncompleteError: a resource on record may still exist, and has no reason to stay.
         """
         now = self.clock()
-        inventory, resources = self.stock.of(work.run, work.cell)
+        inventory, resources = self.inventory_reader.read(work.run, work.cell)
         stays = {one.key for one in inventory.left}
         unsure = [
             r for r in resources if work.cell in (None, r.cell) and not r.gone_at and teardown.key_of(r) not in stays
@@ -180,11 +180,11 @@ class Teardown:
         )
 
 
-def remove_all(leftovers: Leftovers, seen: Iterable[Seen]) -> Refusals:
+def remove_all(tagged: TaggedResources, seen: Iterable[Seen]) -> Refusals:
     """Starts the removal of everything that may go now, and then of what those removals allow."""
     left, refused = list(seen), Refusals()
     while these := [one for one in removable(left) if one not in refused]:
-        refused |= leftovers.remove(these)
+        refused |= tagged.remove(these)
         requested = {one for one in these if one not in refused}
         left = [replace(one, going=True) if one in requested else one for one in left]
     return refused

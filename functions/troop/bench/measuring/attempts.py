@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from troop.bench.definition import names
 from troop.bench.definition.definition import Benchmark
-from troop.bench.measuring.history import allows_further
+from troop.bench.measuring.execution_history import allows_further
 from troop.bench.records.record import Cell, CellStatus, Run
 
 

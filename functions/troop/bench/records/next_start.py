@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from itertools import product
 
-from troop.bench.records.schedules import Schedule
+from troop.bench.records.schedule import Schedule
 from troop.shared import zones
 
 _UNITS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
@@ -28,7 +28,7 @@ def next_start(schedule: Schedule, now: datetime) -> datetime | None:
     """Returns the first start after `now` in UTC; None if there is none, or none within 29 years.
 
     Args:
-        schedule: its expression passes :func:`troop.bench.records.schedules.check_expression`.
+        schedule: its expression passes :func:`troop.bench.records.schedule.check_expression`.
         now: aware.
     """
     kind, _, body = schedule.expression.rstrip(")").partition("(")

@@ -66,7 +66,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Seen:
-    """An existing resource with the tags of this deployment and a run. :mod:`troop.bench.removal.ownership` decides
+    """An existing resource with the tags of this deployment and a run. :mod:`troop.bench.removal.inventory` decides
     whether it belongs to the run.
 
     Attributes:

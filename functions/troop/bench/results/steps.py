@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Any
 
-from troop.measure.rows import pairs_of
+from troop.measure.histogram_rows import pairs_of
 from troop.measure.windows import BUCKETS, highest_in
 
 Value = float | None

@@ -6,7 +6,7 @@ from functools import cache
 
 from troop.bench.aws.fleet_reader import FleetReader
 from troop.bench.flows.attempts import Attempts
-from troop.bench.flows.cell import CellSteps
+from troop.bench.flows.cell_steps import CellSteps
 from troop.bench.flows.replacing import Replacing
 from troop.bench.wiring.store import cell_store, runs
 from troop.shared.aws.clients import client

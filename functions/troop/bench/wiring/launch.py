@@ -6,11 +6,11 @@ import os
 from functools import cache
 from pathlib import Path
 
-from troop.bench.aws.backups import BackupGroups
+from troop.bench.aws.backup_groups import BackupGroups
 from troop.bench.aws.fleets import Fleets
 from troop.bench.aws.service_roles import ServiceRoles
 from troop.bench.flows.backup import Backup
-from troop.bench.flows.launch import Launching, Network
+from troop.bench.flows.launching import Launching, Network
 from troop.bench.wiring.store import cell_store, runs
 from troop.shared.aws.clients import client
 from troop.shared.variables import Variable

@@ -14,12 +14,12 @@ from troop.bench.aws.price_list import PriceList
 from troop.bench.aws.run_files import RunFiles
 from troop.bench.aws.run_keys import RunKeys
 from troop.bench.aws.run_machines import RunMachines
-from troop.bench.aws.schedules import ScheduleGroup, ScheduleRequests, ScheduleStates
-from troop.bench.flows.benchmarks import Benchmarks
+from troop.bench.aws.stored_schedules import ScheduleGroup, ScheduleRequests, ScheduleStates
 from troop.bench.flows.estimating import Estimating
-from troop.bench.flows.fleets import StandingFleets
-from troop.bench.flows.live import LiveRuns
-from troop.bench.flows.schedules import ScheduledRuns, ScheduledStarts
+from troop.bench.flows.fleet_service import FleetService
+from troop.bench.flows.live_runs import LiveRuns
+from troop.bench.flows.run_service import RunService
+from troop.bench.flows.scheduled_runs import ScheduledRuns, ScheduledStarts
 from troop.bench.money.prices import region_of_list
 from troop.bench.wiring import fleet, store
 from troop.shared.aws.clients import anonymous_client, client, presigning_client, quick_client, regional_client
@@ -30,8 +30,8 @@ from troop.shared.wiring.environment import settings, variable
 
 
 @cache
-def benchmarks() -> Benchmarks:
-    return Benchmarks(
+def run_service() -> RunService:
+    return RunService(
         settings=settings(),
         runs=store.runs(),
         keys=RunKeys(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep),
@@ -63,7 +63,7 @@ def estimating() -> Estimating:
 @cache
 def starts() -> ScheduledStarts:
     return ScheduledStarts(
-        benchmarks=benchmarks(),
+        runs=run_service(),
         states=ScheduleStates(
             client("dynamodb"), variable(Variable.STATE_TABLE), variable(Variable.RUN_SCHEDULE_GROUP), environment.sleep
         ),
@@ -82,7 +82,7 @@ def schedules() -> ScheduledRuns:
         undelivered=variable(Variable.RUN_SCHEDULE_UNDELIVERED),
     )
     common = starts()
-    return ScheduledRuns(common.benchmarks, common.states, common.requests, common.clock, group)
+    return ScheduledRuns(common.runs, common.states, common.requests, common.clock, group)
 
 
 @cache
@@ -96,12 +96,12 @@ def live_runs() -> LiveRuns:
 
 
 @cache
-def fleets() -> StandingFleets:
+def fleet_service() -> FleetService:
     machines = RunMachines(
         client("stepfunctions"), variable(Variable.FLEET_MACHINE), variable(Variable.TEARDOWN_MACHINE)
     )
-    return StandingFleets(
-        every=replace(benchmarks(), machines=machines, kind=FLEET),
+    return FleetService(
+        every=replace(run_service(), machines=machines, kind=FLEET),
         record=fleet.fleet_record(),
         reader=fleet.fleet_view(),
         calls=FleetCalls(client("lambda"), variable(Variable.FLEET_FUNCTION)),

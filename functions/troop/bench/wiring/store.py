@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from troop.bench.aws.cell_store import CellStore
-from troop.bench.aws.runs import RunTable
+from troop.bench.aws.run_table import RunTable
 from troop.bench.aws.stored_runs import StoredRuns
 from troop.shared.aws.clients import client, many_client
 from troop.shared.variables import Variable

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import groupby
 
-from troop.bench.aws.runs import RunTable
-from troop.bench.flows.live import LiveRuns
+from troop.bench.aws.run_table import RunTable
+from troop.bench.flows.live_runs import LiveRuns
 from troop.bench.records.record import Kind, Run
 from troop.chaos.aws.decision_queries import Decided, DecisionQueries
 from troop.chaos.aws.event_queries import EventFilter, EventQueries

@@ -6,8 +6,8 @@ from functools import cache
 
 from troop.bench.aws.live_claims import LiveClaims
 from troop.bench.aws.live_store import LiveStore
-from troop.bench.aws.runs import RunTable
-from troop.bench.flows.live import LiveRuns
+from troop.bench.aws.run_table import RunTable
+from troop.bench.flows.live_runs import LiveRuns
 from troop.chaos.wiring import services, tables
 from troop.dashboard.flows.widgets import Widgets
 from troop.shared.aws.clients import quick_client

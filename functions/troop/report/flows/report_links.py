@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from troop.bench.aws.function_calls import ReportCalls
 from troop.bench.aws.stored_runs import StoredReport, StoredRuns
-from troop.bench.flows.benchmarks import Benchmarks
+from troop.bench.flows.run_service import RunService
 from troop.bench.records.record import Run
 from troop.report.aws.report_claims import ReportClaims
 from troop.shared.errors import NoStoredResultsError, NotEndedError, TroopError
@@ -45,10 +45,10 @@ class ReportLinks:
     """Finds and makes reports.
 
     Attributes:
-        benchmarks: the deployment's runs.
+        runs: the deployment's.
     """
 
-    benchmarks: Benchmarks
+    runs: RunService
     stored: StoredRuns
     calls: ReportCalls
     claims: ReportClaims
@@ -99,7 +99,7 @@ class ReportLinks:
         return claim.at
 
     def _ended(self, run: str) -> Run:
-        record = self.benchmarks.get(run)
+        record = self.runs.get(run)
         if record.ended_at is None:
             raise NotEndedError(run)
         return record

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from troop.bench.aws.runs import RunTable
+from troop.bench.aws.run_table import RunTable
 from troop.bench.aws.stored_runs import StoredRuns
 from troop.bench.definition import names
 from troop.bench.records.archive import DEFINITION

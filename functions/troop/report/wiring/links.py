@@ -17,7 +17,7 @@ from troop.shared.wiring.environment import variable
 @cache
 def report_links() -> ReportLinks:
     return ReportLinks(
-        benchmarks=services.benchmarks(),
+        runs=services.run_service(),
         stored=store.stored_runs(presigning_client),
         calls=ReportCalls(client("lambda"), variable(Variable.REPORT_FUNCTION)),
         claims=ReportClaims(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep),

@@ -27,7 +27,7 @@ from troop.bench.admission.estimate import (
     expected_seconds,
     most_seconds,
 )
-from troop.bench.admission.overhead_cost import own_calls
+from troop.bench.admission.overhead_cost import overhead_cost
 from troop.bench.definition.definition import ON_DEMAND, SPOT, Benchmark, Between, Fleet, Phase, Point, Volume
 from troop.bench.definition.money import BILLINGS, HOURLY, S3_GETS, S3_PUTS, Committed, Money, Price
 from troop.bench.definition.plan import Plan, PlannedCell, Variant
@@ -149,7 +149,7 @@ def test_running_summaries_and_one_viewers_merges_are_part_of_troops_own_calls()
         D("0.0000035") + D("0.0000002") + D("0.7") * D("0.0000133334") + 2 * D("0.000000625") + 10 * D("0.000000125")
     )
     objects = 102 * D("0.000005") + 103 * D("0.0000004")
-    more = own_calls(benchmark, 60, [600], 600) - own_calls(benchmark, 60, [600])
+    more = overhead_cost(benchmark, 60, [600], 600) - overhead_cost(benchmark, 60, [600])
     assert more == 40 * (merge + objects), "one each 15 seconds"
     quiet = replace(BENCHMARK, phases=(Phase("measure", ("drivers",), "p", 600, expected=300),))
     loud = replace(BENCHMARK, phases=(Phase("measure", ("drivers",), "p", 600, measured=300),))

@@ -17,7 +17,7 @@ from troop.bench.file import cells
 from troop.bench.file.cells import LARGEST_PLAN
 from troop.bench.file.fields import seconds
 from troop.bench.file.read import read_all
-from troop.bench.measuring.history import LONGEST_CELL
+from troop.bench.measuring.execution_history import LONGEST_CELL
 
 STEPS: dict[str, dict[str, Any]] = {
     "n3": {"fleets.servers.count": 3, "fleets.drivers.count": 1},

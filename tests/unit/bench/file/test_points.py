@@ -16,7 +16,7 @@ from tests.unit.bench.file.test_schema import SCHEMA
 from troop.bench.definition.definition import Benchmark, from_document, rates, to_document
 from troop.bench.file.points import MOST_POINTS, MOST_POINTS_OF_RUN
 from troop.bench.file.read import read_all
-from troop.bench.measuring.history import most_seconds
+from troop.bench.measuring.execution_history import most_seconds
 
 WEEK: dict[str, Any] = {"expires_after": "168h", "sizes": {}}
 SHORT: dict[str, Any] = {"phases__1__warm_up": "1s", "phases__1__measured": "2s", "phases__1__timeout": "4s"}

@@ -14,7 +14,7 @@ from moto.core import DEFAULT_ACCOUNT_ID
 from tests.unit.account.account import Call, Cut, calls, cut_at
 from tests.unit.account.benches import BENCHMARK, BUCKET, CELL, Bench
 from troop.bench.definition import names
-from troop.bench.flows.cell import CellSteps
+from troop.bench.flows.cell_steps import CellSteps
 from troop.bench.records.record import CellStatus, RunStatus
 from troop.shared.errors import RunClosedError
 

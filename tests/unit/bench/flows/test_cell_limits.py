@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.account.benches import BENCHMARK, CELL, Bench
-from troop.bench.api.bench_models import CellOut
+from troop.bench.api.run_models import CellOut
 from troop.bench.definition import names
 from troop.bench.definition.definition import Phase, Point
 from troop.bench.definition.phase_limits import PhaseLimit

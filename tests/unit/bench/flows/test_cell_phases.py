@@ -11,7 +11,7 @@ from tests.unit.account.account import Call, calls
 from tests.unit.account.benches import BUCKET, CELL, WRITER, Bench
 from troop.bench.aws.cell_store import CellStore
 from troop.bench.definition import names
-from troop.bench.flows.cell import CellDamagedError
+from troop.bench.flows.cell_steps import CellDamagedError
 from troop.bench.measuring.verdicts import GRACE
 from troop.bench.records import stored_table
 from troop.bench.records.record import CellStatus
@@ -35,7 +35,7 @@ def test_a_script_that_fails_ends_the_cell_at_once_with_its_last_lines(bench: Be
 
 
 def test_a_failure_among_many_early_summaries_is_seen(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("troop.bench.flows.cell.READ_EARLY", 1)
+    monkeypatch.setattr("troop.bench.flows.cell_steps.READ_EARLY", 1)
     bench.measuring()
     good, bad, _ = bench.nodes("drivers")
     bench.finish("measure", [good])

@@ -11,8 +11,8 @@ import pytest
 from tests.unit.account.benches import BENCHMARK, BUCKET, CELL, WRITER, Bench
 from troop.bench.definition import names
 from troop.bench.definition.definition import Between, Point, PointOf
-from troop.bench.flows import cell as cells
-from troop.bench.flows.cell import CellDamagedError
+from troop.bench.flows import cell_steps as cells
+from troop.bench.flows.cell_steps import CellDamagedError
 from troop.bench.records.record import CellStatus
 from troop.measure.summary import SummaryError
 

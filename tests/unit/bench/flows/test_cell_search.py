@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.unit.account.benches import BENCHMARK, CELL, WRITER, Bench
-from troop.bench.api.bench_models import CellOut
+from troop.bench.api.run_models import CellOut
 from troop.bench.definition import names
 from troop.bench.definition.definition import Between, Phase, Step
 from troop.bench.definition.phase_limits import PhaseLimit

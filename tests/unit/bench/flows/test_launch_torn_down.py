@@ -11,7 +11,7 @@ from tests.unit.account.account import CONTEXT, Account, calls, cuts
 from tests.unit.account.benches import Bench
 from tests.unit.bench.flows.removal.world import Cut, cut_at
 from troop.bench.records.record import RunStatus
-from troop.bench.wiring.stock import leftovers
+from troop.bench.wiring.inventory import tagged_resources
 
 
 def _tear_down(account: Account, run: str) -> None:
@@ -28,7 +28,7 @@ def _tear_down(account: Account, run: str) -> None:
 def test_a_launch_that_dies_at_a_creation_leaves_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     beside = bench.again("beside")
     beside.launched()
-    others = leftovers().find(beside.run)
+    others = tagged_resources().find(beside.run)
     assert len(others) >= 5
 
     whole = bench.again("whole")
@@ -45,7 +45,7 @@ def test_a_launch_that_dies_at_a_creation_leaves_nothing(bench: Bench, monkeypat
             cut.launch()
         _tear_down(bench.account, cut.run)
         words = f"cut at call {number}, {operations[number]}, {'after' if acted else 'before'} it acted"
-        assert leftovers().find(cut.run) == [], words
+        assert tagged_resources().find(cut.run) == [], words
         assert [r for r in bench.runs.resources.get_all(cut.run) if not r.gone_at] == [], words
         assert bench.runs.get(cut.run).status is RunStatus.STOPPED, words
-    assert {one.id for one in leftovers().find()} == {one.id for one in others}
+    assert {one.id for one in tagged_resources().find()} == {one.id for one in others}

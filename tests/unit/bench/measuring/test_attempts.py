@@ -11,7 +11,7 @@ import pytest
 from tests.unit.bench.build import BENCHMARK, MEASURE
 from troop.bench.definition.plan import Variant
 from troop.bench.measuring.attempts import following, latest
-from troop.bench.measuring.history import LONGEST_CELL
+from troop.bench.measuring.execution_history import LONGEST_CELL
 from troop.bench.records.record import Cell, CellStatus, Run
 
 NOW = datetime(2026, 11, 20, 22, 46, tzinfo=UTC)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.unit.bench.build import MEASURE, PREPARE, step
 from troop.bench.measuring.barriers import BarrierState, barrier, began, is_released, margin, release
-from troop.bench.measuring.progress import wait, wait_in_phase
+from troop.bench.measuring.poll_waits import wait, wait_in_phase
 
 NOW = datetime(2026, 11, 20, 22, 46, tzinfo=UTC)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from troop.bench.records.next_start import next_start
-from troop.bench.records.schedules import Schedule
+from troop.bench.records.schedule import Schedule
 
 CREATED = datetime(2026, 11, 1, 10, 7, tzinfo=UTC)
 NOW = "2026-11-23T09:00"  # a Monday

@@ -16,7 +16,7 @@ from tests.unit.account.account import FRIDAY, Account, calls
 from tests.unit.account.benches import BUCKET, CELL, Bench
 from tests.unit.account.fixtures import Log
 from troop.bench.definition import names
-from troop.bench.flows import live as live_flow
+from troop.bench.flows import live_runs as live_flow
 from troop.bench.records.record import RunStatus
 from troop.dashboard.flows import widgets as flow
 from troop.dashboard.wiring import widgets as dashboards

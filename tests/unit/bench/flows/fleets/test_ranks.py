@@ -11,7 +11,7 @@ from tests.unit.account.standing import FILE, Stand
 from troop.bench.aws.cell_store import CellStore
 from troop.bench.aws.fleet_reader import FleetReader
 from troop.bench.definition import names
-from troop.bench.flows.fleet import FleetView, standing_of
+from troop.bench.flows.fleet_steps import FleetView, standing_of
 from troop.bench.wiring.fleet import fleet_steps
 from troop.bench.wiring.store import cell_store, runs
 from troop.shared.aws.clients import client

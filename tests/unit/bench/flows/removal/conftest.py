@@ -16,7 +16,7 @@ from tests.unit.account.account import SETTINGS
 from tests.unit.account.dimensions import right_dimensions
 from tests.unit.account.profiles import give_profiles
 from tests.unit.bench.flows.removal.world import ENVIRONMENT, World, set_up
-from troop.bench.aws.runs import RunTable
+from troop.bench.aws.run_table import RunTable
 from troop.shared.aws.clients import client
 from troop.shared.tables import RUNS
 

@@ -14,7 +14,7 @@ from tests.unit.bench.flows.removal.tables import NOON, OTHER, RUN
 from tests.unit.bench.flows.removal.test_teardown import all_gone, refusal
 from tests.unit.bench.flows.removal.world import ENVIRONMENT, PREFIX, World
 from troop.bench.definition import names
-from troop.bench.flows.reap import Reaped
+from troop.bench.flows.reaper import Reaped
 from troop.bench.records.record import RunStatus
 from troop.bench.removal.reaping import CELL_TIME, PATIENCE
 from troop.bench.wiring import removal

@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.bench.flows.removal.tables import NOON, OTHER, RUN, a_cell, a_resource, a_run
 from troop.bench.aws.run_items import cell_item
-from troop.bench.aws.runs import BadCursor, RunTable
+from troop.bench.aws.run_table import BadCursor, RunTable
 from troop.bench.definition.definition import PointOf
 from troop.bench.definition.plan import Variant
 from troop.bench.money.costs import Cost

@@ -17,9 +17,9 @@ from tests.unit.bench.flows.removal.test_costs import launched, nodes
 from tests.unit.bench.flows.removal.test_teardown import all_gone
 from tests.unit.bench.flows.removal.world import PROFILE, World, tagged
 from troop.bench.definition import names
-from troop.bench.flows.reap import Reaped
+from troop.bench.flows.reaper import Reaped
 from troop.bench.records.record import Kind, Resource, RunStatus
-from troop.bench.removal.ownership import MOST_LEFT, PROTECTED
+from troop.bench.removal.inventory import MOST_LEFT, PROTECTED
 from troop.bench.wiring import removal
 from troop.shared import moments
 from troop.shared.tags import DEPLOYMENT_TAG, FLEET_TAG, PROTECTED_TAG, RUN_TAG

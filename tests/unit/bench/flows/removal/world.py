@@ -15,7 +15,7 @@ from tests.tables import create_table
 from tests.unit.account.fast_moto import calls_are_usual, once
 from tests.unit.account.wired import forget
 from tests.unit.bench.flows.removal.tables import NOON, RUN, a_cell, a_run
-from troop.bench.aws.runs import RunTable
+from troop.bench.aws.run_table import RunTable
 from troop.bench.definition import names
 from troop.bench.definition.standing import Standing
 from troop.bench.records.record import Kind, Launch, Resource

@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 
 from troop.bench.aws.run_keys import KEY_LIFETIME
 from troop.bench.definition.names import schedule_key
-from troop.bench.records.schedules import MOST_SCHEDULES, Schedule
+from troop.bench.records.schedule import MOST_SCHEDULES, Schedule
 from troop.shared import moments
 from troop.shared.aws.dynamo import plain, typed
 from troop.shared.aws.transact import ConditionFailed, Sleep, transact, write

@@ -12,7 +12,7 @@ from troop.report.document import Bill, Line, Money
 from troop.report.sources import Sources
 
 
-def money(sources: Sources) -> Money:
+def run_cost(sources: Sources) -> Money:
     """Returns the costs of the whole run as far as they are known."""
     record, estimate = sources.record, sources.estimate or {}
     run = record.run if record else None

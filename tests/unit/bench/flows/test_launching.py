@@ -19,7 +19,7 @@ from troop.bench.aws.fleets import TRIES
 from troop.bench.definition import names
 from troop.bench.definition.definition import Fleet, Target
 from troop.bench.fleets.fleet_requests import LaunchImpossibleError
-from troop.bench.flows.launch import LaunchTooLateError
+from troop.bench.flows.launching import LaunchTooLateError
 from troop.bench.records.record import CellStatus, Kind, RunStatus
 from troop.shared.errors import RunClosedError
 from troop.shared.variables import Variable

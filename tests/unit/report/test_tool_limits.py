@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from troop.report.document import Cell, Operation, Phase
-from troop.report.tools import limits
+from troop.report.tool_limits import tool_limits
 
 
 def cell(*operations: tuple[str, str, float | None]) -> Cell:
@@ -17,10 +17,10 @@ def cell(*operations: tuple[str, str, float | None]) -> Cell:
 
 def test_each_tool_is_named_once_with_its_operations() -> None:
     home, cart = ("home", "JMeter", 5.0), ("cart", "k6", 5.0)
-    (jmeter, k6) = limits([cell(home, cart), cell(home)])
+    (jmeter, k6) = tool_limits([cell(home, cart), cell(home)])
     assert jmeter.startswith("Times of home are whole milliseconds, because JMeter")
     assert k6.startswith("Times of cart leave out name resolution, connecting and TLS: k6")
 
 
 def test_tools_that_measure_all_and_operations_without_times_need_no_sentence() -> None:
-    assert limits([cell(("home", "Locust", 5.0), ("dropped_iterations", "k6", None))]) == []
+    assert tool_limits([cell(("home", "Locust", 5.0), ("dropped_iterations", "k6", None))]) == []

@@ -18,8 +18,8 @@ from troop.bench.definition.limits import no_room
 from troop.bench.definition.problems import BadBenchmarkError, Problem
 from troop.bench.definition.roster import Node
 from troop.bench.definition.standing import GroupStatus, Standing
-from troop.bench.flows.benchmarks import Benchmarks
-from troop.bench.flows.fleet import CELL, FleetView, standing_of
+from troop.bench.flows.fleet_steps import CELL, FleetView, standing_of
+from troop.bench.flows.run_service import RunService
 from troop.bench.money.costs import Cost
 from troop.bench.records.record import Cell, Resource, Run
 from troop.shared.errors import TroopError
@@ -73,7 +73,7 @@ class FleetDetail:
 
 
 @dataclass(frozen=True)
-class StandingFleets:
+class FleetService:
     """What the API does with fleets.
 
     Attributes:
@@ -82,7 +82,7 @@ class StandingFleets:
         clock: returns the current moment, aware.
     """
 
-    every: Benchmarks
+    every: RunService
     record: FleetRecord
     reader: FleetView
     calls: FleetCalls

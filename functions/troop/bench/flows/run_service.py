@@ -21,7 +21,7 @@ from troop.bench.aws.images import read_images
 from troop.bench.aws.run_files import RunFiles, Upload
 from troop.bench.aws.run_keys import RunKeys, Used
 from troop.bench.aws.run_machines import RunMachines
-from troop.bench.aws.runs import RunPage, RunTable
+from troop.bench.aws.run_table import RunPage, RunTable
 from troop.bench.aws.snapshots import read_snapshots
 from troop.bench.aws.surroundings import read_surroundings, subnets_without_s3
 from troop.bench.definition import names
@@ -92,7 +92,7 @@ class RunView:
 
 
 @dataclass(frozen=True)
-class Benchmarks:
+class RunService:
     """What the API does with runs; it creates nothing on EC2 itself.
 
     Attributes:

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.report import runs
 from tests.unit.report.reading import Read
 from troop.bench.records.record import CellStatus
-from troop.report import overview, passing
+from troop.report import limit_rows, overview
 from troop.report.build import build
 from troop.report.document import Report
 from troop.report.html import FAILED_PAGE, report_page
@@ -59,7 +59,7 @@ def test_the_key_figure_and_the_page_have_the_verdict_of_the_run(limits: Any, va
 
 def test_without_limits_a_report_says_nothing_of_them() -> None:
     report = build(runs.archive(), runs.AT, "0.3")
-    assert (report.verdict, passing.rows(report)) == (None, [])
+    assert (report.verdict, limit_rows.rows(report)) == (None, [])
     assert "limits" not in [attributes.get("id") for _, attributes in Read(page(report)).elements]
     assert not [one for one in overview.keys(report) if one.label == "Limits"]
 
@@ -76,7 +76,7 @@ def test_limits_of_a_cell_that_did_not_succeed_are_shown_and_do_not_count() -> N
 
     archive = runs.archive().changed(f"{name}/results.json", change).changed("record.json", fail)
     failed = build(archive, runs.AT, "0.3")
-    assert (failed.verdict, len(passing.rows(failed))) == (None, 1)
+    assert (failed.verdict, len(limit_rows.rows(failed))) == (None, 1)
 
 
 def test_damaged_verdicts_are_a_finding() -> None:
@@ -85,8 +85,8 @@ def test_damaged_verdicts_are_a_finding() -> None:
 
 
 def test_page_shows_the_failed_ones_of_very_many_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passing, "MOST_ROWS", 2)
-    ((first, second),), left_out = passing.shown_rows(judged(HELD, HELD | {"operation": "write"}, MISSED))
+    monkeypatch.setattr(limit_rows, "MOST_ROWS", 2)
+    ((first, second),), left_out = limit_rows.shown_rows(judged(HELD, HELD | {"operation": "write"}, MISSED))
     assert ([first.limit.held, second.limit.held], left_out) == ([True, False], 1)
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from troop.bench.records.schedules import check_expression, check_name, check_zone
+from troop.bench.records.schedule import check_expression, check_name, check_zone
 from troop.shared.values import BadValue
 
 NOW = datetime(2027, 1, 31, 2, 30, tzinfo=UTC)

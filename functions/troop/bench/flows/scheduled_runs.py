@@ -13,15 +13,14 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from troop.bench.aws.schedules import RefusedExpressionError, ScheduleGroup, ScheduleRequests, ScheduleStates
+from troop.bench.aws.stored_schedules import RefusedExpressionError, ScheduleGroup, ScheduleRequests, ScheduleStates
 from troop.bench.definition.money import shown
 from troop.bench.definition.problems import BadBenchmarkError
 from troop.bench.file.read import read_all
-from troop.bench.flows.benchmarks import Benchmarks, BucketError, OtherRunError
-from troop.bench.records import schedules
+from troop.bench.flows.run_service import BucketError, OtherRunError, RunService
 from troop.bench.records.next_start import next_start
 from troop.bench.records.record import Expected
-from troop.bench.records.schedules import Schedule
+from troop.bench.records.schedule import Schedule, check_expression, check_name, check_zone
 from troop.shared import moments
 from troop.shared.errors import TroopError
 from troop.shared.malformed import Malformed, MalformedItemError, read
@@ -91,7 +90,7 @@ class ScheduledStarts:
         clock: returns the current moment, aware.
     """
 
-    benchmarks: Benchmarks
+    runs: RunService
     states: ScheduleStates
     requests: ScheduleRequests
     clock: Callable[[], datetime]
@@ -136,11 +135,11 @@ class ScheduledStarts:
                 raise RefusedStartError(_beyond(cost, budget or Decimal(0), self.states.cost(month), month))
 
         caller = f"{schedule.created_by} (schedule {schedule.name})"
-        return self.benchmarks.admit(read.benchmark, read.plan, files, key, caller, approve).run.run
+        return self.runs.admit(read.benchmark, read.plan, files, key, caller, approve).run.run
 
     @property
     def _budget(self) -> Decimal | None:
-        budget = self.benchmarks.settings.max_scheduled_cost
+        budget = self.runs.settings.max_scheduled_cost
         return None if budget is None else Decimal(str(budget))
 
 
@@ -174,8 +173,8 @@ class ScheduledRuns(ScheduledStarts):
             BucketError: it reads a bucket that is not allowed.
         """
         now = self.clock()
-        _check("name", name, lambda: schedules.check_name(name))
-        _check("time_zone", time_zone, lambda: schedules.check_zone(time_zone))
+        _check("name", name, lambda: check_name(name))
+        _check("time_zone", time_zone, lambda: check_zone(time_zone))
         digest = _digest(expression, time_zone, request)
         earlier = self.states.find(name)
         if earlier is not None and earlier.digest != digest:
@@ -184,9 +183,9 @@ class ScheduledRuns(ScheduledStarts):
             self.requests.put(name, digest, request)
             self.group.create(earlier, next_start(earlier, now))
             return earlier, True
-        _check("expression", expression, lambda: schedules.check_expression(expression, time_zone, now))
+        _check("expression", expression, lambda: check_expression(expression, time_zone, now))
         read = read_all(request["definition"], _files(request), request["size"], request["set"])
-        judged = self.benchmarks.estimate(read.benchmark, read.plan)
+        judged = self.runs.estimate(read.benchmark, read.plan)
         if judged.problems:
             raise BadBenchmarkError(judged.problems)
         cost = judged.expected

@@ -14,7 +14,7 @@ from troop.report.activity import devices, nodes
 from troop.report.capacity import capacity
 from troop.report.document import Capacity, Cell, Node, Phase, Report
 from troop.report.fleets import Place
-from troop.report.limits import bursts, findings
+from troop.report.instance_limits import bursts, findings
 
 
 def with_volumes(*volumes: Volume) -> Benchmark:

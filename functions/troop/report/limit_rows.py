@@ -18,7 +18,7 @@ MOST_ROWS: Final = 1000
 
 
 @dataclass(frozen=True)
-class Row:
+class LimitRow:
     """A limit of one phase or point of a cell."""
 
     cell: Cell
@@ -46,12 +46,12 @@ class Row:
         return PASSED if self.limit.held else FAILED
 
 
-def rows(report: Report) -> list[Row]:
+def rows(report: Report) -> list[LimitRow]:
     """Returns all limits of all cells, also of cells that have not SUCCEEDED."""
-    return [Row(cell, phase, limit) for cell in report.cells for phase in cell.phases for limit in phase.limits]
+    return [LimitRow(cell, phase, limit) for cell in report.cells for phase in cell.phases for limit in phase.limits]
 
 
-def shown_rows(report: Report) -> tuple[list[list[Row]], int]:
+def shown_rows(report: Report) -> tuple[list[list[LimitRow]], int]:
     """Returns the limits of each phase or point for a page, and the number of limits that are left out. Those that are
     not held stay first.
     """

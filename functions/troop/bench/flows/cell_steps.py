@@ -18,7 +18,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from troop.bench.aws.cell_store import CellStore, Listed, encoded, newest
 from troop.bench.aws.fleet_reader import Ended, FleetReader
 from troop.bench.aws.instance_facts import resources_of
-from troop.bench.aws.runs import RunTable
+from troop.bench.aws.run_table import RunTable
 from troop.bench.definition import names
 from troop.bench.definition.definition import Benchmark, Step, from_document, is_load
 from troop.bench.definition.money import BILLED
@@ -33,7 +33,7 @@ from troop.bench.measuring import judging, searching, verdicts
 from troop.bench.measuring.attempts import latest
 from troop.bench.measuring.barriers import BarrierState, barrier, began, chosen, is_released, release
 from troop.bench.measuring.open_loop import targets
-from troop.bench.measuring.progress import FIRST_WAIT, wait, wait_in_phase
+from troop.bench.measuring.poll_waits import FIRST_WAIT, wait, wait_in_phase
 from troop.bench.measuring.verdicts import NodeOutcome, State, Verdict
 from troop.bench.records.record import FINAL, CellStatus, RunStatus
 from troop.bench.records.stored_table import stored_table

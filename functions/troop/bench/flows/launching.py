@@ -14,7 +14,7 @@ from troop.bench.admission.merging import for_nodes
 from troop.bench.admission.reach import balancers_of, egress_to_targets, targets_document
 from troop.bench.aws.cell_store import CellStore
 from troop.bench.aws.fleets import Fleets
-from troop.bench.aws.runs import RunTable
+from troop.bench.aws.run_table import RunTable
 from troop.bench.aws.service_roles import ServiceRoles
 from troop.bench.definition import names
 from troop.bench.definition.definition import ON_DEMAND, Benchmark, Fleet

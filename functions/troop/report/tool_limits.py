@@ -16,7 +16,7 @@ LIMITS = {
 """Sentences by the name of the tool."""
 
 
-def limits(cells: Iterable[Cell]) -> list[str]:
+def tool_limits(cells: Iterable[Cell]) -> list[str]:
     """Returns a sentence for each tool that measured operations with times."""
     names: dict[str, dict[str, None]] = {}
     for one in (one for cell in cells for phase in cell.phases for one in phase.operations):

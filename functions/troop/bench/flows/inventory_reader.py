@@ -5,35 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from troop.bench.aws.runs import RunTable
-from troop.bench.aws.tagged_resources import Leftovers
+from troop.bench.aws.run_table import RunTable
+from troop.bench.aws.tagged_resources import TaggedResources
 from troop.bench.definition.names import RUN
 from troop.bench.records.record import Resource, Run
-from troop.bench.removal.ownership import Inventory, Recorded, Site, take_inventory
+from troop.bench.removal.inventory import Inventory, Recorded, Site, take_inventory
 from troop.shared.errors import MissingRunError
 from troop.shared.malformed import MalformedItemError
 
 
 @dataclass(frozen=True)
-class Stocktaking:
+class InventoryReader:
     """Takes the inventory of one deployment."""
 
     runs: RunTable
-    leftovers: Leftovers
+    tagged: TaggedResources
     site: Site
 
-    def of(self, run: str, cell: str | None = None) -> tuple[Inventory, list[Resource]]:
+    def read(self, run: str, cell: str | None = None) -> tuple[Inventory, list[Resource]]:
         """Returns the inventory of a run, or of one of its cells; and the resources of the whole run on record."""
         known = self.run(run)
-        seen = self.leftovers.find(run, cell)
+        seen = self.tagged.find(run, cell)
         recorded = self.runs.resources.get_all(run)
         return take_inventory(seen, {run: _keys(recorded) if known else None}, self.site), recorded
 
-    def of_all(self) -> tuple[Inventory, Mapping[str, Run | None], Mapping[str, MalformedItemError]]:
+    def read_all(self) -> tuple[Inventory, Mapping[str, Run | None], Mapping[str, MalformedItemError]]:
         """Returns the inventory of all runs, the record of every run that a tag names (None for an unknown run), and
         the runs whose record cannot be read. The inventory lacks their resources, so that nobody touches them.
         """
-        seen = self.leftovers.find()
+        seen = self.tagged.find()
         runs, records = dict[str, Run | None](), dict[str, Recorded | None]()
         malformed: dict[str, MalformedItemError] = {}
         for run in sorted({one.run for one in seen}):

@@ -12,16 +12,16 @@ from functools import partial
 from typing import Any
 
 from troop.bench.aws.executions import Executions
-from troop.bench.aws.runs import RunTable
+from troop.bench.aws.run_table import RunTable
 from troop.bench.aws.tagged_resources import described
 from troop.bench.definition.money import ZERO
 from troop.bench.flows.cost_records import Increment, count, count_ended, reckon
-from troop.bench.flows.inventory import Stocktaking
+from troop.bench.flows.inventory_reader import InventoryReader
 from troop.bench.flows.reservations import mend_reservations
 from troop.bench.flows.teardown import remove_all
 from troop.bench.records.record import Kind, Run, RunStatus
 from troop.bench.removal import reaping, teardown
-from troop.bench.removal.ownership import Inventory, left_behind
+from troop.bench.removal.inventory import Inventory, left_behind
 from troop.bench.removal.reaping import Start
 from troop.bench.removal.teardown import Seen
 from troop.shared.metrics import BENCHMARK_KIND, FLEET_KIND
@@ -64,7 +64,7 @@ class Reaper:
     """
 
     runs: RunTable
-    stock: Stocktaking
+    inventory_reader: InventoryReader
     executions: Executions
     is_off: Callable[[], bool]
     clock: Callable[[], datetime]
@@ -78,10 +78,10 @@ class Reaper:
         machine, name, status = detail["stateMachineArn"], detail["name"], detail["status"]
         start = None
         if machine in (self.executions.benchmark, self.executions.fleet):
-            start = reaping.heard_of_run(name, status, self.stock.run(name))
+            start = reaping.heard_of_run(name, status, self.inventory_reader.run(name))
         elif machine == self.executions.teardown:
             work = _input(detail)
-            start = reaping.heard_of_teardown(name, work, status, self.stock.run(str(work.get("run", ""))))
+            start = reaping.heard_of_teardown(name, work, status, self.inventory_reader.run(str(work.get("run", ""))))
         reaped = Reaped()
         if start:
             reaped.off = self.is_off()
@@ -110,7 +110,7 @@ class Reaper:
             self._attempt(reaped, run.run, partial(self._overdue, run.run, teardowns, now, reaped))
 
     def _check_resources(self, now: datetime, reaped: Reaped) -> None:
-        inventory, runs, malformed = self.stock.of_all()
+        inventory, runs, malformed = self.inventory_reader.read_all()
         reaped.failed += [f"the resources of {run}, which stay: {why}" for run, why in malformed.items()]
         nodes = [one for one in inventory.ours if one.kind is Kind.INSTANCE and not one.going]
         reaped.nodes_alive.update(_kind(runs[one.run]) for one in nodes)
@@ -158,7 +158,7 @@ class Reaper:
     def _record_left_of(
         self, run: str, left: Mapping[Seen, str], inventory: Inventory, now: datetime, reaped: Reaped
     ) -> None:
-        record = self.stock.run(run)
+        record = self.inventory_reader.run(run)
         if record is None:
             return
         if record.ended_at is not None:
@@ -215,7 +215,7 @@ class Reaper:
         # What is already being removed still blocks what depends on it. Foreign resources are not touched.
         runs_of_strays = {one.run for one in stray}
         around = [one for one in inventory.removable if one.run in runs_of_strays and (one in stray or one.going)]
-        refused = remove_all(self.stock.leftovers, around)
+        refused = remove_all(self.inventory_reader.tagged, around)
         reaped.removed += described(stray, refused)
         for run in sorted(runs_of_strays):
             # The teardown repeats its passes until all is gone, and records the result.

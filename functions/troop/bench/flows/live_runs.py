@@ -8,7 +8,7 @@ from datetime import datetime
 
 from troop.bench.aws.live_claims import LiveClaims
 from troop.bench.aws.live_store import LiveStore
-from troop.bench.aws.runs import RunTable
+from troop.bench.aws.run_table import RunTable
 from troop.bench.records import live_view
 from troop.bench.records.live_view import FRESH, OLDEST, CellView, LiveView, Watched
 from troop.bench.records.record import Cell, Run

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from troop.bench.definition import names
 from troop.bench.records.record import Kind
-from troop.bench.removal.ownership import (
+from troop.bench.removal.inventory import (
     MOST_LEFT,
     PROTECTED,
     Inventory,

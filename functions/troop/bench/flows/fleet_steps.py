@@ -11,7 +11,7 @@ from datetime import datetime
 
 from troop.bench.aws.cell_store import CellStore, newest
 from troop.bench.aws.fleet_record import FleetRecord
-from troop.bench.aws.runs import RunTable
+from troop.bench.aws.run_table import RunTable
 from troop.bench.aws.standing_groups import StandingGroups, group_name
 from troop.bench.definition import names, standing
 from troop.bench.definition.roster import Node, parse_node
@@ -19,8 +19,8 @@ from troop.bench.definition.standing import GroupStatus, Standing
 from troop.bench.fleets import standing_backup
 from troop.bench.fleets.booting import SETTLED
 from troop.bench.fleets.standing_backup import Purchases
-from troop.bench.flows.inventory import Stocktaking
-from troop.bench.flows.launch import LONGEST
+from troop.bench.flows.inventory_reader import InventoryReader
+from troop.bench.flows.launching import LONGEST
 from troop.bench.flows.seating import Seating
 from troop.bench.measuring import verdicts
 from troop.bench.measuring.verdicts import State
@@ -81,7 +81,7 @@ class FleetSteps:
     runs: RunTable
     record: FleetRecord
     view: FleetView
-    stock: Stocktaking
+    inventory_reader: InventoryReader
     seating: Seating
     clock: Callable[[], datetime]
 
@@ -164,7 +164,7 @@ class FleetSteps:
         Raises:
             RunClosedError: the fleet was closed in the meantime; nothing is launched for it.
         """
-        inventory, resources = self.stock.of(run, CELL)
+        inventory, resources = self.inventory_reader.read(run, CELL)
         seen = [one for one in inventory.every if one.kind in _COME_AND_GO]
         recorded = [one for one in resources if one.kind in _COME_AND_GO]
         ours = [one for one in inventory.ours if one.kind in _COME_AND_GO]

@@ -22,7 +22,7 @@ from troop.disks.layout import DEFAULT_READ_AHEAD, Layout, layout_of
 from troop.disks.machine import Machine
 
 RECORD = "disks.json"
-"""In the folder that phases share: the disks that belong to the benchmark, and the layout on them."""
+"""File in the folder that phases share: the disks that belong to the benchmark, and the layout on them."""
 FOLDER = "data"
 ORIGIN_FILE = "origin.img"
 MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")

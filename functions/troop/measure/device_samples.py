@@ -25,10 +25,10 @@ DEVICE_SERIES = (
     "queue_millis",
     "busy_millis",
 )
-"""Amounts per interval. ``bytes`` is known only where a tool does not separate reads and writes. Waits are summed over
-operations, from the queue to the end: divided by operations, the mean wait. ``queue_millis`` is the time summed over
-the operations under way: divided by the interval, the mean queue. ``busy_millis`` is the time with any operation under
-way: divided by the interval, the utilization.
+"""Names of a device's amounts per interval. ``bytes`` is known only where a tool does not separate reads and writes.
+Waits are summed over operations, from the queue to the end: divided by operations, the mean wait. ``queue_millis`` is
+the time summed over the operations under way: divided by the interval, the mean queue. ``busy_millis`` is the time with
+any operation under way: divided by the interval, the utilization.
 """
 
 EBS, INSTANCE_STORE, STACKED, OTHER = "ebs", "instance-store", "stacked", ""

@@ -11,7 +11,7 @@ from troop.measure.live_writer import LiveWriter
 from troop.measure.phase_environment import Measured
 
 LATE_SECONDS = 2
-"""Generators write an interval when it has ended; theirs are about a second long."""
+"""Seconds by which intervals may be late: generators write one when it has ended, about every second."""
 
 
 class RunningLog:

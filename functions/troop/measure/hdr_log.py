@@ -37,9 +37,9 @@ from troop.measure.whole_file import write_whole
 from troop.measure.windows import Windows, step_for
 
 UNITS = {"ns": 1, "us": 1000, "ms": 10**6, "s": 10**9}
-"""Nanoseconds."""
+"""Nanoseconds per unit of a time."""
 FAST = 20
-"""Microseconds: a median below this needs a stated unit, because hardly any network is as fast."""
+"""Microseconds below which a median needs a stated unit, because hardly any network is as fast."""
 DIGITS = 3
 """The significant digits of Troop's own histograms."""
 
@@ -56,7 +56,7 @@ second as a whole number, and ignores them.
 _MOST_BYTES = 64 << 20
 """The limit of one histogram's counts; the finest histogram, with five digits, has less."""
 _LONG_AGO = 366 * 24 * 3600
-"""Seconds: a start that is earlier than the log's by more is relative to the log's."""
+"""Seconds by which a start must be earlier than the log's to be relative to it."""
 _MOMENT = re.compile(r"#\s*\[(StartTime|BaseTime):\s*([0-9]+(?:\.[0-9]+)?)")
 
 _ENDINGS = {RESPONSE: "-rt", SERVICE: "-st"}

@@ -35,7 +35,7 @@ UNIT = "us"
 _DOUBLING = 10
 _EQUAL = 1 << _DOUBLING
 index_of, lowest_in, highest_in = buckets(_DOUBLING)
-"""Three digits need 1,024 buckets for every doubling."""
+"""Functions of buckets with three digits, which need 1,024 buckets for every doubling."""
 
 HIGHEST = 2**53 - 1
 """The largest value: the largest integer that every JSON reader keeps exactly. In microseconds, 285 years."""

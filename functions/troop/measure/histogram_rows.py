@@ -20,12 +20,14 @@ from itertools import compress
 from typing import Any, Callable, NamedTuple, Union
 
 SPREAD = 3
-"""A row has at most so many buckets for each that has a count. A pair takes as much text as three counts of 0, so rows
+"""The most buckets of a row for each that has a count. A pair takes as much text as three counts of 0, so rows
 are hardly longer than pairs.
 """
 
 PACKED_SPREAD = 32
-"""The same of a row in columns, where counts of 0 need hardly any space, and rows are read and added much faster."""
+"""The most buckets of a row in columns for each with a count: counts of 0 need hardly any space, and rows are read and
+added much faster.
+"""
 
 _BITS = 64
 _BYTES = _BITS // 8
@@ -57,7 +59,7 @@ class Row(NamedTuple):
 
 
 _new_row: Callable[[type[Row], tuple[int, int, int, int]], Row] = tuple.__new__
-"""Creates a row in half of the time: a merge creates millions."""
+"""Creates a row in half of the constructor's time: a merge creates millions."""
 
 Counts = Union[dict[int, int], Row]
 """Counts above 0 by bucket, or a row of them."""

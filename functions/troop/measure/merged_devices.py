@@ -19,7 +19,7 @@ LONGEST = 20 * MOST_DEVICE_SAMPLES
 """The most intervals of a sum: the clocks of two nodes may be off."""
 
 SERIES_OVER_TIME = tuple(name for name in DEVICE_SERIES if not name.startswith(("read_wait", "write_wait")))
-"""Amounts over time. The waits of reads and of writes are in the totals only."""
+"""Names of amounts over time. The waits of reads and of writes are in the totals only."""
 
 
 @dataclass
@@ -47,7 +47,7 @@ class _Sum:
 
 Row = dict[str, Any]
 _Place = tuple[float, int, float, int, str, str]
-"""The order of the node, and the device."""
+"""Key of a device: the order of its node, and its name."""
 
 
 @dataclass

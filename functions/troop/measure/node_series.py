@@ -19,12 +19,12 @@ from troop.measure.windows import highest_in, mean_of, step_for
 MOST_NODES = 400
 """The most nodes of a role: half of them are the slowest, the others the first by rank."""
 STEPS_FOR = 5
-"""There is a fifth of the steps that a role as a whole has, at most 60."""
+"""Factor of the time for which a step is chosen: a node has a fifth of the steps of a role, at most 60."""
 
 LEVELS = ("cpu", "iowait")
-"""Thousandths of all processors."""
+"""Names of levels, in thousandths of all processors."""
 AMOUNTS = ("network_received_bytes", "network_sent_bytes", "disk_read_bytes", "disk_write_bytes")
-"""Per second. Those that are 0 throughout are left out."""
+"""Names of amounts per second. Those that are 0 throughout are left out."""
 
 Order = tuple[float, int, float, int, str]
 """Sorts nodes: the slowest first, then by rank and name."""

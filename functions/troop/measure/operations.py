@@ -34,7 +34,7 @@ TOTAL = "all operations"
 RESPONSE: Final = "response"
 SERVICE: Final = "service"
 MIXED: Final = "mixed"
-"""What times mean: RESPONSE runs from the moment when an operation was due, so it contains the wait for its turn.
+"""Meanings of times: RESPONSE runs from the moment when an operation was due, so it contains the wait for its turn.
 SERVICE runs from the moment when it was sent. MIXED are both in one histogram.
 """
 TIMINGS = (RESPONSE, SERVICE, MIXED)

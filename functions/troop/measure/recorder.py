@@ -60,12 +60,12 @@ meanwhile: less than half a millisecond.
 """
 
 ORDINARY_SECONDS = 1e9
-"""Times up to here need no check in microseconds."""
+"""The largest time that needs no check in microseconds."""
 
 _numbers = itertools.count()
 
 _Success = tuple[float, ...]
-"""When it ended, its time, bytes, and its service time if the time is a response time."""
+"""A success: the moment of its end, its time, bytes, and its service time if the time is a response time."""
 
 
 @dataclass

@@ -10,10 +10,10 @@ import re
 REDACTED = "[redacted]"
 
 _SIGNED = re.compile(r"(X-Amz-(?:Signature|Security-Token|Credential)=)[^&\s\"']+", re.IGNORECASE)
-"""In presigned URLs, the key stays, so that the reader knows what it was."""
+"""Signed parts of presigned URLs, whose keys stay, so that the reader knows what it was."""
 _KEY_ID = re.compile(r"(?<![A-Z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Z0-9])")
 _TOKEN = re.compile(r"[A-Za-z0-9+/_-]{100,}={0,2}")
-"""Session tokens have several hundred characters."""
+"""Session tokens, which have several hundred characters."""
 _SECRET = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/])")
 _MIXED = tuple(map(re.compile, ("[a-z]", "[A-Z]", "[0-9]")))
 

@@ -21,7 +21,7 @@ REQUESTS = "billed-requests"
 file's ``traffic``, such as ``s3_gets``. They are added up over nodes for the cost, and are no results.
 """
 MOST_ROWS = 256
-"""Rows of a node."""
+"""The most rows of a node."""
 MOST_PERCENTILES = 32
 
 _PERCENT = re.compile(r"(100|[0-9]{1,2})(\.[0-9]{1,6})?")

@@ -18,8 +18,8 @@ from troop.measure.redaction import redacted
 from troop.measure.separate import Separate
 
 FORMAT, BEFORE = "troop.summary/2", "troop.summary/1"
-"""BEFORE has no columns, and its head is not at the beginning. It is read as well, for nodes that began before an
-upgrade.
+"""Formats of summaries. BEFORE has no columns, and its head is not at the beginning. It is read as well, for nodes that
+began before an upgrade.
 """
 HEAD_BYTES = 16 << 10
 """The beginning of a stored summary that contains its head."""
@@ -27,16 +27,16 @@ _BODY = b',"operations":'
 
 OK, FAILED, TIMED_OUT, LOST = "ok", "failed", "timed-out", "lost"
 OUTCOMES = (OK, FAILED, TIMED_OUT, LOST)
-"""LOST: the agent was ended or could not continue."""
+"""Outcomes of a node. LOST: the agent was ended or could not continue."""
 
 CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_steal")
-"""In thousandths of all processors of the node."""
+"""Names of processor times, in thousandths of all processors of the node."""
 BUSY = ("cpu_user", "cpu_system", "cpu_steal")
 """The parts in which processors work, or would if the host let them. In iowait they wait for a disk, and are free."""
 BUSIEST = "cpu_busiest"
 """Thousandths of the processor that worked most in the interval, without iowait: one thread can keep it busy."""
 LEVELS = (*CPU, "memory_used", BUSIEST)
-"""Several nodes are averaged. Memory is in bytes."""
+"""Names of levels, whose mean is that of several nodes. Memory is in bytes."""
 TCP = ("tcp_sent_segments", "tcp_retransmits")
 NETWORK_EXCEEDED = (
     "network_in_exceeded",
@@ -64,10 +64,12 @@ AMOUNTS = (
     "network_sent_bytes",
     *COUNTERS,
 )
-"""Per interval. Several nodes are added up."""
+"""Names of amounts per interval. Several nodes are added up."""
 SERIES = (*LEVELS, *AMOUNTS)
 OPTIONAL = frozenset({BUSIEST, *COUNTERS})
-"""Left out of documents where no value is known: not every node has them, and earlier versions did not sample them."""
+"""Names that documents leave out where no value is known: not every node has them, and earlier versions did not sample
+them.
+"""
 MOST_SAMPLES = 20_000
 LONGEST_INTERVAL = 24 * 3600
 """The longest interval of a sample in seconds."""

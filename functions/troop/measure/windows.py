@@ -31,8 +31,8 @@ from troop.measure.histogram_rows import (
 )
 
 MOST_STEPS = 2 * 24 * 3600
-"""The limit for several nodes: as for counts by second, because a clock may be hours off. :func:`step_for` gives one
-node far fewer.
+"""The most steps of several nodes: as many as counts by second, because a clock may be hours off. :func:`step_for`
+gives one node far fewer.
 """
 
 TARGET_STEPS = 300

@@ -12,7 +12,7 @@ PLACES: Final = (
     _HERE / "echarts.min.js",
     _HERE.parents[2] / "node_modules" / "echarts" / "dist" / "echarts.common.min.js",
 )
-"""In deployments beside this module; in a checkout after `make setup` in node_modules."""
+"""Paths of the chart library: in deployments beside this module; in a checkout after `make setup` in node_modules."""
 
 
 class MissingChartsError(TroopError):

@@ -15,8 +15,8 @@ from troop.report.totals import rows_of
 
 DAY = 24 * 3600
 LEAST_IOPS = 50
-"""Below this rate a system does not depend on its disks, and the price of their operations says nothing. A slow volume
-does not reach a hundred.
+"""Operations a second below which a system does not depend on its disks: the price of their operations says nothing. A
+slow volume does not reach a hundred.
 """
 
 

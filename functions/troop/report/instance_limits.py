@@ -12,7 +12,7 @@ from troop.report.document import Cell, Finding, Node, Phase
 from troop.report.processors import CORE_FULL
 
 MEAN_IDLE = 70.0
-"""Percent: a full core in a node whose mean of all is below this is a limit that the mean hides."""
+"""Percent of all processors below which the mean hides a full core, which is a limit."""
 
 RETRANSMITTED, FEWEST_RETRANSMITS = 0.001, 100
 """The share of TCP segments, and their number, from which retransmits explain slow operations."""

@@ -46,7 +46,7 @@ _MEASURES: Final = (
     ("Cost per million", ""),
 )
 _USUAL: Final = 9
-"""The first measures are offered even if all their values are 0."""
+"""Number of the first measures, which are offered even if all their values are 0."""
 
 
 @dataclass(frozen=True)

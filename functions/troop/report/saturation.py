@@ -23,7 +23,7 @@ from troop.report.totals import rows_of
 COUNTS: Final = ("threads", "clients", "connections", "concurrency")
 """Parameters that say how many operations are under way at a time."""
 FLAT: Final = 1.1
-"""Throughput is flat from a point on if no later point exceeds it by this factor."""
+"""The factor by which a later point must exceed a point, so that throughput is not flat from there on."""
 LONGER: Final = 2.0
 """The factor by which the number must grow after that point."""
 NEAR: Final = 0.9

@@ -13,9 +13,9 @@ SLOWER = 0.9
 LONGER = 1.25
 """The p99 of the second half relative to the first, above which it is worse: several widths of a bucket over time."""
 FEWEST_OPERATIONS = 4000
-"""With fewer successes, halves differ by chance."""
+"""The fewest successes: halves with fewer differ by chance."""
 FEWEST_STEPS = 5
-"""In each half."""
+"""The fewest steps in each half."""
 FEWEST_IN_A_STEP = 200
 """Successes in a step on average, with fewer of which its p99 is little more than its maximum."""
 ERRORS_APART = 3.0

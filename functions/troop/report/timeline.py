@@ -11,9 +11,9 @@ from troop.report.document import Cell, Step
 from troop.report.formatting import cell_name
 
 COLOURS = 7
-"""Of the steps, which take turns."""
+"""Colours of the steps, used in turn."""
 WIDTH = 1000
-"""Of the longest bar."""
+"""Width of the longest bar."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Final
 CONNECT: Final = "connect"
 READ: Final = "read"
 OTHER: Final = "other"
-"""Timeouts of tools and earlier versions that do not say of what."""
+"""Time-outs whose cause is unknown: of other tools, and of earlier versions."""
 
 _TIMEOUT = re.compile(r"time[-_. ]?d?[-_. ]?out", re.IGNORECASE)
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")

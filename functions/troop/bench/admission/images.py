@@ -18,7 +18,7 @@ PUBLIC_PARAMETERS = "/aws/"
 """Beginning of the names of AWS's public parameters."""
 
 LINUX = "Linux/UNIX"
-"""How EC2 names what costs nothing in addition to the instance."""
+"""EC2's name of the platform that costs nothing in addition to the instance."""
 
 _ID = re.compile(IMAGE_ID)
 

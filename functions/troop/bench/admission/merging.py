@@ -16,13 +16,15 @@ from troop.measure.summary_size import TARGET_BYTES
 FUNCTION_SECONDS = 300
 """The time of a call of the function that merges."""
 SECONDS_A_MIB = 0.1
-"""To read and merge a MiB of summaries, with their packed counts (:func:`troop.measure.summary_size.weight`). Measured:
-0.05 to 0.09 s, from 1 to 256 operations of 10 minutes to 8 hours.
+"""Seconds to read and merge a MiB of summaries, with their packed counts (:func:`troop.measure.summary_size.weight`).
+Measured: 0.05 to 0.09 s, from 1 to 256 operations of 10 minutes to 8 hours.
 """
 MOST_SECONDS = FUNCTION_SECONDS // 2
 MOST_MIB = MOST_SECONDS / SECONDS_A_MIB
 LEAST_MIB = 0.85
-"""What a node must be able to store: ten operations of 40 minutes, with their counts by second and times over time."""
+"""Results in MiB that a node must be able to store: ten operations of 40 minutes, with their counts by second and times
+over time.
+"""
 
 
 def most_bytes(benchmark: Benchmark) -> int:

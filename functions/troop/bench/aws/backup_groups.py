@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 ACTIVITIES = 100
-"""The largest page."""
+"""The most activities on one page of Auto Scaling's answer."""
 
 HEALTHY = "Healthy"
 

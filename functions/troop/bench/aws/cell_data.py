@@ -12,10 +12,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 from troop.bench.definition.names import data_prefix
 
 SECONDS = 45.0
-"""The longest that deletions of one call take, apart from the last request."""
+"""The most seconds that deletions of one call take, apart from the last request."""
 
 _PAGE = 1000
-"""As many keys as S3 lists, and deletes, at a time."""
+"""The number of keys that S3 lists, and deletes, at a time."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ MOST_OUTPUT = 4 * 1024 * 1024
 
 _GZIP = 16 + zlib.MAX_WBITS
 PUTS = 5
-"""How often a put is tried while another caller puts the same object."""
+"""Number of tries of a put while another caller puts the same object."""
 
 _THERE, _AT_THE_SAME_TIME = frozenset({"PreconditionFailed", "412"}), frozenset({"ConditionalRequestConflict", "409"})
 

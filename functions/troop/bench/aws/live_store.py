@@ -21,7 +21,7 @@ from troop.bench.records.live_view import LiveView, parse_view
 from troop.measure.live import MOST_BYTES, Live, LiveError, parse
 
 THREADS = 10
-"""As many connections as a client has."""
+"""The number of threads that read: a client has as many connections."""
 
 SECONDS = 10.0
 """The time in which a merge reads running summaries. What it has not read by then is missing in it."""

@@ -25,7 +25,7 @@ LIST_PRICE_AGE, SPOT_PRICE_AGE = timedelta(days=1), timedelta(hours=1)
 
 THREADS = 8
 LONGEST_SECONDS = 12.0
-"""For all requests together; prices that arrive later count as unknown."""
+"""The most seconds for all requests together; prices that arrive later count as unknown."""
 
 YUAN = "CNY"
 

@@ -16,7 +16,7 @@ from troop.bench.definition.money import ZERO, Committed
 from troop.bench.money.prices import VolumePrice
 
 _PAGES = 3
-"""Of at most 100 products; a type has one, or a few."""
+"""The most pages of an answer, each of at most 100 products; a type has one, or a few."""
 
 _INSTANCE = re.compile(r"([A-Z0-9]+-)?BoxUsage(:.*)?")
 _GIB_IN_MIB = 1024

@@ -43,7 +43,7 @@ _MISSING = frozenset(
 )
 
 Refusals = dict[Seen, str]
-"""What could not be removed yet, with the reason."""
+"""Reasons why resources could not be removed yet, by resource."""
 
 
 @dataclass(frozen=True)

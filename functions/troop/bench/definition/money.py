@@ -12,7 +12,7 @@ from typing import Any
 
 PER_SECOND, HOURLY = "per-second", "hourly"
 BILLINGS = (PER_SECOND, HOURLY)
-"""How a node's time is billed: see :mod:`troop.bench.money.billing`."""
+"""The ways to bill a node's time, see :mod:`troop.bench.money.billing`."""
 
 USD = "USD"
 
@@ -33,7 +33,7 @@ TERMS = {"1y": 365 * 24, "3y": 3 * 365 * 24}
 """Terms of a commitment, such as a reservation or a savings plan, with their hours."""
 
 MONTH_HOURS = 730
-"""Hours of a month in figures of what nodes cost that stay: a twelfth of a year."""
+"""Hours in a month (a twelfth of a year), for the monthly cost of standing fleets."""
 
 _PLACES = Decimal("0.000001")
 _IN_FULL = Decimal("1e15")

@@ -16,13 +16,15 @@ from troop.shared.tags import CELL_TAG, DEPLOYMENT_TAG, EXPIRES_TAG, FLEET_TAG, 
 RUNS_PREFIX = "runs/"
 ARTIFACTS_PREFIX = "artifacts/"
 ARTIFACT_LIFETIME = timedelta(days=30)
-"""Time after upload when the bucket's lifecycle rule deletes them."""
+"""Time after upload when the bucket's lifecycle rule deletes artifacts."""
 SCHEDULES_PREFIX = "schedules/"
 """Requests that schedules repeat. They stay until their schedule is removed."""
 DATA_PREFIX = "data/"
 """Objects that nodes create to measure with, if the deployment and the file allow it."""
 DATA_LIFETIME = timedelta(days=2)
-"""Longer than a cell, whose scripts delete them. The bucket's lifecycle rule deletes what a failed cell leaves."""
+"""Age at which objects of a cell expire: longer than a cell, whose scripts delete them. The bucket's lifecycle
+rule deletes what a failed cell leaves.
+"""
 
 RECORD, REPORT_JSON, REPORT_HTML = "record.json", "report.json", "report.html"
 """Files in the folder of a run that has ended: its record, and its report for programs and for people."""

@@ -20,7 +20,7 @@ TIMES = (MEAN, *PERCENTILES, MAX)
 """Figures of the times of successes, in milliseconds."""
 
 FIGURES = (*TIMES, ERROR_RATE, PER_SECOND, BYTES)
-"""What a limit can be of."""
+"""Figures that a limit can concern."""
 
 TIMES_OVER_TIME = (*PERCENTILES, MAX)
 """Times that are stored over time with a known precision: by step, in buckets of a sixteenth."""

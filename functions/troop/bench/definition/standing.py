@@ -27,7 +27,7 @@ FIRST_WAIT, LONGEST_WAIT = 5, 120
 """Seconds before the first poll of a fleet, and maximum seconds between two."""
 
 GROWTH = 3
-"""A wait is the time since the launch, divided by this."""
+"""Divisor of the time since the launch: the quotient is the wait until the next poll."""
 
 
 @dataclass(frozen=True)

@@ -205,7 +205,7 @@ def scalar(value: Any) -> Any:
 
 
 _LARGEST = 2**53
-"""Every JSON reader represents integers up to this one exactly."""
+"""The largest integer that every JSON reader represents exactly."""
 _TEXT = text(4096)
 _MOST = 1000
 _SCALAR = {"type": ["string", "number", "boolean"]}

@@ -27,7 +27,7 @@ class Choice:
 
 
 Choices = Mapping[str, Choice]
-"""By role; a missing role has its first choice."""
+"""Choices by role; a missing role has its first choice."""
 
 
 def windows(fleet: Fleet) -> int:

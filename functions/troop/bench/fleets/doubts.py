@@ -16,7 +16,7 @@ APART = timedelta(seconds=10)
 """The least time between two checks that count as two: a retry of the workflow may repeat a check at once."""
 
 Doubts = Mapping[str, datetime]
-"""Since when nodes are missing, by id."""
+"""Moments from which nodes are missing, by id."""
 
 
 def following(missing: Iterable[str], earlier: Doubts, now: datetime) -> dict[str, datetime]:

@@ -12,7 +12,7 @@ from typing import Any
 FORMAT = "troop.instance-types/1"
 
 GB, GBIT, MB = 10**9, 10**9 / 8, 10**6
-"""Bytes. EC2 states instance stores in GB, networks in Gbit/s, and EBS in MB/s, all decimal."""
+"""Bytes in EC2's units. EC2 states instance stores in GB, networks in Gbit/s, and EBS in MB/s, all decimal."""
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,8 @@ REMEDIES = {
     "account to the paid plan",
     _UNVERIFIED: "AWS still verifies this new account: run it again when AWS has sent its mail, or ask AWS Support",
 }
-"""What to do about failures whose messages do not say it, by their expression in :data:`PERMANENT`."""
+"""Sentences that say what to do about failures, where AWS's message does not, by their expression in :data:`PERMANENT`.
+"""
 
 FOR_CAPACITY = (
     "insufficient ?(host|instance|reserved|volume)? ?capacity",
@@ -69,16 +70,16 @@ FOR_CAPACITY = (
 """Regular expressions for EC2's lower-case messages of lack of capacity in a zone."""
 
 MISSING_RIGHTS = ("not authorized", "unauthorized", "accessdenied", "invalid iam ?instance ?profile")
-"""The same for permissions and roles. AWS also returns these for a while after it creates a role, such as Auto
-Scaling's role at the first group of an account.
+"""Messages of failed launches that a missing permission causes. AWS also returns these for a while after it creates a
+role, such as Auto Scaling's role at the first group of an account.
 """
 
 VCPU_LIMIT = (
     r"vcpulimitexceeded(?!.*vcpu limit of 0\b)",
     r"more vcpu capacity than your current vcpu limit(?! of 0\b)",
 )
-"""The same for a quota of vCPUs that is not 0. EC2 may still count nodes that ended seconds ago, such as those of the
-last cell.
+"""Messages of launches that a quota of vCPUs refuses, unless the quota is 0. EC2 may still count nodes that ended
+seconds ago, such as those of the last cell.
 """
 
 SPREAD = 180.0
@@ -89,7 +90,7 @@ NO_SPOT = (
     "max spot instance count exceeded",
     "spotmaxpricetoolow",
 )
-"""The same for failures for which waiting for spot cannot help. Lack of capacity is not among them."""
+"""Messages of failures for which waiting for spot cannot help. Lack of capacity is not among them."""
 
 _NO_SPOT_ROLE = ("servicelinkedrole",)
 """Messages if Spot's service-linked role is missing; treated like :data:`MISSING_RIGHTS`."""
@@ -102,7 +103,7 @@ become usable.
 """
 
 _DIED = "termination reason:"
-"""Auto Scaling cancels the activity of an instance that dies while pending, and adds the reason."""
+"""Words before the reason of an instance's death while pending, for which Auto Scaling cancels its activity."""
 
 _BY_REQUEST = ("userinitiatedshutdown", "user initiated")
 """Reasons of a requested termination, which deleting or shrinking the group also causes."""

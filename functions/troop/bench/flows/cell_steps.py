@@ -53,7 +53,8 @@ READ_EARLY = 64
 """Documents that are read while some nodes are still missing: the newest, to find failures early."""
 
 MOST_REGISTRATIONS = 500
-"""The same for registrations, which are small: any of them can report an error, and time to replace the node is short.
+"""Registrations that are read at a time, all of them small: any can report an error, and time to replace the node is
+short.
 """
 
 MOST_CONSOLES = 20

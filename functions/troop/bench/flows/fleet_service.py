@@ -26,7 +26,7 @@ from troop.shared.errors import TroopError
 from troop.shared.malformed import Malformed
 
 TRIES = 5
-"""How often a resize is tried while others change the size at the same time."""
+"""Number of tries of a resize while others change the size at the same time."""
 
 
 class FleetOverError(TroopError):

@@ -30,7 +30,7 @@ from troop.shared import moments
 from troop.shared.errors import TroopError
 
 LONGEST = timedelta(seconds=130)
-"""After this time Lambda has ended the function of this step."""
+"""Time after which Lambda has ended the function of this step."""
 
 
 class LaunchTooLateError(TroopError):

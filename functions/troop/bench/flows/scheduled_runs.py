@@ -28,7 +28,7 @@ from troop.shared.values import BadValue
 
 _LONGEST_REFUSAL = 1000
 _LATEST = timedelta(days=1)
-"""How far the moment of a start may be from now: much longer than the scheduler tries to deliver it."""
+"""The most time between the moment of a start and now: much longer than the scheduler tries to deliver it."""
 
 
 class BadScheduleError(TroopError):

@@ -65,7 +65,7 @@ def release(step: Step, now: datetime, nodes: int, clock_uncertainty: float, ski
 
     The argument ``skipped`` is the number of steps before this one that were released at the same time without nodes.
 
-    Nodes add ``parameters`` to those of the benchmark. Of a role in ``nodes``, only so many take part.
+    Nodes add ``parameters`` to those of the benchmark. ``nodes`` limits how many nodes of a role take part.
     """
     start_at = None
     if step.phase.start_together:

@@ -16,7 +16,7 @@ FIRST_WAIT, LONGEST_WAIT = 2, 60
 """Seconds before the first poll, and maximum seconds between two."""
 
 GROWTH = 3
-"""A wait is the elapsed time divided by this, so the elapsed time grows by a third from poll to poll."""
+"""Divisor of the elapsed time, whose quotient is the wait: so the elapsed time grows by a third from poll to poll."""
 
 
 def wait(elapsed: float, moments: Iterable[float] = ()) -> int:

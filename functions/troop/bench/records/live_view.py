@@ -22,13 +22,13 @@ from troop.shared import codec, moments
 FORMAT = "troop.live-view/1"
 
 FRESH = timedelta(seconds=INTERVAL_SECONDS)
-"""A merge younger than this serves all viewers."""
+"""Age up to which a merge serves all viewers."""
 
 OLDEST = timedelta(seconds=60)
-"""An older running summary does not count: its node is gone, or cannot upload."""
+"""Age up to which a running summary counts: the node of an older one is gone, or cannot upload."""
 
 OLD_SECONDS = 45
-"""From this age on, viewers mark a merge as old: two merges are missing."""
+"""Age from which viewers mark a merge as old: two merges are missing."""
 
 MOST_POINTS = 60
 """The most points of a history: a quarter of an hour, if somebody watches all the time."""

@@ -11,7 +11,7 @@ from troop.shared import zones
 from troop.shared.values import BadValue
 
 MOST_SCHEDULES = 100
-"""In one deployment."""
+"""The most schedules of one deployment."""
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,47}")
 _RATE = re.compile(r"rate\(([1-9][0-9]{0,4}) (minute|hour|day)s?\)")

@@ -98,7 +98,7 @@ def take_inventory(seen: Iterable[Seen], records: Mapping[str, Recorded | None],
 
 
 _ORDER = tuple(Kind)
-"""Proved templates are evidence for instances, and proved instances for volumes."""
+"""Order of the kinds in which origins are proved: templates prove instances, and instances prove volumes."""
 
 
 def _proved(those: Iterable[Seen]) -> dict[str, Proved]:

@@ -24,7 +24,9 @@ _FEW = 6
 """Number of first passes with the shortest wait."""
 
 MOST_PASSES = 66
-"""About an hour of passes. Instances take minutes to terminate; a launch that died blocks for a quarter of an hour."""
+"""Number of passes in about an hour. Instances take minutes to terminate; a launch that died blocks for a quarter of an
+hour.
+"""
 
 DATA_PASSES = 40
 """Number of passes that wait for the deletion of objects. What is left then, the bucket's lifecycle rule deletes."""

@@ -14,10 +14,10 @@ from troop.bench.results.series import partial_tools, series, use
 from troop.shared.version import VERSION
 
 FORMAT = f"troop.report-part/1 of {VERSION}"
-"""A part of another format is not used. Raise the number when figures change within a version."""
+"""Format of a part; a part of another format is not used. Raise the number when figures change within a version."""
 
 DAMAGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What is raised for results that are damaged."""
+"""Errors of reading damaged results."""
 
 
 def figures(phase: Mapping[str, Any]) -> dict[str, Any]:

@@ -36,7 +36,7 @@ _TYPE = re.compile(r"([A-Za-z][\w.-]*)\s*,\s+[0-9]+\s*,")
 _SUMMARY = re.compile(r"([A-Za-z][\w .]*?(?:\(\w+\))?)\s*:\s*([0-9][0-9,.]*|NaN)(?: [^\s\[]+)?\s*(?:\[(.*)\])?$")
 _TYPE_VALUE = re.compile(r"([A-Za-z][\w.-]*):\s*([0-9](?:[0-9.]|,(?=[0-9]))*|NaN)")
 _VALUE = re.compile(r"(?:[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.[0-9]+)?")
-"""With or without thousands separators."""
+"""Numbers, with or without thousands separators."""
 _MOST_DIGITS = 18
 """The limit for numbers of threads: Python refuses to read integers of thousands of digits."""
 _DURATION = re.compile(r"Total operation time\s*:\s*([0-9]+):([0-9]{2}):([0-9]{2})$")

@@ -15,12 +15,12 @@ _OTHERS = re.compile(r"[^A-Za-z0-9._:-]+")
 LONGEST_NAME = 64
 
 MOST_PROBLEMS = 20
-"""Problems to list; the rest is counted."""
+"""The most problems to list; the rest is counted."""
 LONGEST_PROBLEM = 500
-"""Characters: a sentence can quote the file."""
+"""The most characters of a problem: a sentence can quote the file."""
 
 LONGEST_FIELD = 1 << 20
-"""Characters of a table's cell: it may contain a whole answer."""
+"""The most characters of a table's cell: it may contain a whole answer."""
 
 
 class CollectorError(ValueError):

@@ -31,7 +31,7 @@ SYNC = "sync"
 OLDEST = 3
 """The oldest version of fio that measures in nanoseconds."""
 NANOSECONDS = 1000
-"""Per microsecond."""
+"""Nanoseconds per microsecond."""
 
 
 LATE_SECONDS, LATE_SHARE = 1.0, 0.05

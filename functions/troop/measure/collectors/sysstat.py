@@ -32,10 +32,10 @@ Key = Union[str, tuple[str, str]]
 """A name of ``SERIES``, or a device and a name of ``DEVICE_SERIES``."""
 
 Rates = dict[Key, float]
-"""Thousandths, bytes, or amounts per second."""
+"""Rates by key: thousandths, bytes, or amounts per second."""
 
 MICROS = 1000
-"""Per millisecond."""
+"""Microseconds per millisecond."""
 
 
 def read(path: Path, problems: Problems, *, without_boot: bool = False) -> Samples:
@@ -250,7 +250,7 @@ def _device(disk: Mapping[str, Any], key: str) -> Rates:
 
 
 _PER_SECOND = 1000
-"""Milliseconds."""
+"""Milliseconds per second."""
 
 _DEVICE: Mapping[str, Mapping[str, float]] = {
     "operations": {"tps": 1},

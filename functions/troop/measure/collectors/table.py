@@ -27,7 +27,7 @@ BLANKS = " "
 """The separator of columns that any number of blanks separates."""
 
 _SECOND = 10**9
-"""Nanoseconds."""
+"""Nanoseconds per second."""
 _TERM = re.compile(rf"(.+?):({'|'.join(UNITS)})(?:\+|$)")
 _RANGE = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 

@@ -26,7 +26,7 @@ from troop.measure.operations import (
 from troop.measure.windows import Windows, step_for
 
 _LATE_SECONDS = 3
-"""Tools write their samples in blocks."""
+"""Seconds by which samples may be late, because tools write them in blocks."""
 
 _MOST_LABELS = 10_000
 """The most labels to remember; a label may be the address of a single request."""

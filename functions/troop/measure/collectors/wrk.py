@@ -22,7 +22,7 @@ from troop.measure.separate import Separate, checked
 TOOL = "wrk"
 
 _TIMES = {"us": 0.001, "ms": 1.0, "s": 1e3, "m": 60e3, "h": 3600e3}
-"""Milliseconds per unit."""
+"""Milliseconds per unit of wrk's times."""
 ROUNDED = 1.01
 """The largest ratio of two printed numbers that are equal: they have at least three digits."""
 _BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}

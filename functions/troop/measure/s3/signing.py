@@ -16,12 +16,12 @@ EMPTY = hashlib.sha256(b"").hexdigest()
 """The hash of a request without a body."""
 ALGORITHM = "AWS4-HMAC-SHA256"
 _SHA256 = hashlib.sha256()
-"""Copying it takes less time than creating another."""
+"""A hash to copy, which takes less time than creating another."""
 _INNER, _OUTER = (bytes(byte ^ pad for byte in range(256)) for pad in (0x36, 0x5C))
 Halves = tuple[Any, Any]
 """HMAC's two hashes after they have read the key: :mod:`hmac` would read it for each signature."""
 UNRESERVED = "-_.~"
-"""All that S3 leaves as it is beside letters and digits; slashes stay only in paths."""
+"""Characters beside letters and digits that S3 leaves unchanged; slashes stay only in paths."""
 
 
 def encoded_path(key: str) -> str:

@@ -17,7 +17,8 @@ from troop.bench.definition.problems import BadBenchmarkError
 from troop.bench.definition.standing import Counts, Market, Standing, reserved
 from troop.shared import moments
 from troop.shared.aws.dynamo import typed
-from troop.shared.aws.transact import ConditionFailed, Sleep, transact
+from troop.shared.aws.throttling import Sleep
+from troop.shared.aws.transact import ConditionFailed, transact
 
 _IS_OPEN = "attribute_exists(desired) AND attribute_not_exists(closed_at)"
 

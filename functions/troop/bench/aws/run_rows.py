@@ -9,7 +9,8 @@ from typing import Any
 
 from troop.bench.aws.run_items import CELL, RUN, key
 from troop.shared.aws.dynamo import typed
-from troop.shared.aws.transact import ConditionFailed, Sleep, transact, write
+from troop.shared.aws.throttling import Sleep
+from troop.shared.aws.transact import ConditionFailed, transact, write
 from troop.shared.errors import MissingRunError, RunClosedError
 
 MOST_PARTS = 100

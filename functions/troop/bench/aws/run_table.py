@@ -42,7 +42,8 @@ from troop.bench.money.costs import Cost
 from troop.bench.records.record import Cell, LeftBehind, Run, RunStatus
 from troop.shared import moments
 from troop.shared.aws.dynamo import typed
-from troop.shared.aws.transact import ConditionFailed, Sleep, transact
+from troop.shared.aws.throttling import Sleep
+from troop.shared.aws.transact import ConditionFailed, transact
 from troop.shared.errors import MissingRunError
 from troop.shared.malformed import Malformed, Read, read, read_one
 from troop.shared.tables import BENCHMARK, RUN_LEFT, RUN_OPEN, RUNS_BY_OPEN, RUNS_BY_TIME

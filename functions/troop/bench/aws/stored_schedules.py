@@ -19,7 +19,8 @@ from troop.bench.definition.names import schedule_key
 from troop.bench.records.schedule import MOST_SCHEDULES, Schedule
 from troop.shared import moments
 from troop.shared.aws.dynamo import plain, typed
-from troop.shared.aws.transact import ConditionFailed, Sleep, transact, write
+from troop.shared.aws.throttling import Sleep
+from troop.shared.aws.transact import ConditionFailed, transact, write
 from troop.shared.errors import TroopError
 from troop.shared.malformed import Read, read, read_one
 from troop.shared.state_keys import (

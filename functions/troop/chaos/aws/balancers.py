@@ -9,14 +9,10 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.chaos.groups import Group
+from troop.shared.aws.throttling import is_throttled
 
-_FOR_ALL = frozenset(
-    {
-        *("AccessDenied", "AccessDeniedException", "ServiceUnavailable"),
-        *("RequestLimitExceeded", "Throttling", "ThrottlingException"),
-    }
-)
-"""Codes of errors that the next call would get too."""
+_FOR_ALL = frozenset({"AccessDenied", "AccessDeniedException", "ServiceUnavailable"})
+"""Codes of errors that the next call would get too, as it would if AWS throttles."""
 
 _LATTICE = frozenset({"HEALTHY", "UNUSED", "UNAVAILABLE"})
 """Statuses that count as healthy. A target group without a service gets no traffic; without health checks it has no
@@ -86,7 +82,7 @@ class BalancersOfATick:
             self.out = f"{error}"
             return {}, self.out
         except ClientError as error:
-            if error.response["Error"]["Code"] in _FOR_ALL:
+            if error.response["Error"]["Code"] in _FOR_ALL or is_throttled(error):
                 self.out = f"{error}"
             return {}, f"{error}"
 

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from botocore.exceptions import ClientError
-
 from troop.chaos.aws.change_table import ChangeTable
 from troop.chaos.changes import Author, Change, request_of, version_of
 from troop.chaos.events import SCHEMA
 from troop.shared import moments
 from troop.shared.aws.dynamo import plain, typed
-from troop.shared.aws.transact import ConditionFailed, Sleep, transact
+from troop.shared.aws.throttling import Sleep, ThrottledError
+from troop.shared.aws.transact import ConditionFailed, transact
 from troop.shared.state_keys import SWITCH, UNIT, UNRECOVERED
 
 Item = Mapping[str, Any]
@@ -83,9 +82,8 @@ class ChangeWriter:
             transact(self.client, [*parts, self.changes.part(change, author)], self.sleep)
         except ConditionFailed:
             raise ChangedMeanwhile(change.subject) from None
-        except ClientError as error:
-            reasons = [reason.get("Code") for reason in error.response.get("CancellationReasons", [])]
-            if "TransactionConflict" in reasons:  # others wrote during every try
+        except ThrottledError as error:
+            if error.conflicts:
                 raise ChangedMeanwhile(change.subject) from None
             raise
 

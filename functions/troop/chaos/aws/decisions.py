@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -16,6 +16,7 @@ from troop.chaos.events import SCHEMA
 from troop.chaos.units import LONGEST_UNIT_BYTES
 from troop.shared import moments
 from troop.shared.aws.dynamo import typed
+from troop.shared.aws.throttling import WRITES, Sleep, ThrottledError, repeat
 from troop.shared.aws.transact import ConditionFailed, write
 
 SHARDS = 8
@@ -25,7 +26,6 @@ day is read in as many parts.
 """
 
 _BATCH = 25
-_ATTEMPTS = 8
 
 
 def day_shard(day: date, shard: int) -> str:
@@ -82,7 +82,7 @@ class DecisionTable:
     client: Any
     table: str
     retention: timedelta
-    sleep: Callable[[float], None] = time.sleep
+    sleep: Sleep = time.sleep
 
     def write(self, decisions: Sequence[Decision], tick_day: date) -> None:
         """Writes all decisions, 25 a call; unprocessed ones are sent again with backoff.
@@ -92,21 +92,21 @@ class DecisionTable:
             tick_day: see :func:`to_item`.
 
         Raises:
-            RuntimeError: some are still unprocessed after the last attempt.
+            ThrottledError: some are still unprocessed after the last call.
         """
         for start in range(0, len(decisions), _BATCH):
             batch = decisions[start : start + _BATCH]
-            left = [{"PutRequest": {"Item": to_item(d, tick_day, self.retention)}} for d in batch]
-            for attempt in range(_ATTEMPTS):
-                answer = self.client.batch_write_item(RequestItems={self.table: left})
-                left = answer.get("UnprocessedItems", {}).get(self.table, [])
-                if not left:
-                    break
-                self.sleep(0.05 * 2**attempt)
-            else:
-                raise RuntimeError(
-                    f"{len(left)} decisions could not be written because DynamoDB throttles {self.table}"
-                )
+            self._send([{"PutRequest": {"Item": to_item(d, tick_day, self.retention)}} for d in batch])
+
+    def _send(self, left: list[dict[str, Any]]) -> None:
+        def once() -> None:
+            nonlocal left
+            answer = self.client.batch_write_item(RequestItems={self.table: left})
+            left = answer.get("UnprocessedItems", {}).get(self.table, [])
+            if left:
+                raise ThrottledError("BatchWriteItem", f"{len(left)} decisions of {self.table}")
+
+        repeat(once, WRITES, self.sleep)
 
     def overrule(self, unit: str, tick: datetime, reason: str, detail: str) -> None:
         """Replaces a tick's decision to terminate by the later refusal. Any other decision, or a missing one, stays as

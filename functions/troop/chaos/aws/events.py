@@ -24,7 +24,8 @@ from troop.chaos.events import (
 )
 from troop.shared import moments
 from troop.shared.aws.dynamo import typed
-from troop.shared.aws.transact import ConditionFailed, Sleep, transact, write
+from troop.shared.aws.throttling import Sleep
+from troop.shared.aws.transact import ConditionFailed, transact, write
 from troop.shared.malformed import read_one
 from troop.shared.state_keys import IN_FLIGHT, UNIT, UNRECOVERED
 from troop.shared.tables import EVENT_OPEN, EVENTS_BY_OPEN

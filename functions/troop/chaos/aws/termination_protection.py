@@ -10,6 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.chaos.facts import Facts
 from troop.chaos.guards import Guard, Target, judge
+from troop.shared.aws.throttling import is_throttled
 
 ATTRIBUTES = {"disableApiTermination": "DisableApiTermination", "disableApiStop": "DisableApiStop"}
 """The attribute in the request -> the one in the response. With either, EC2 refuses to terminate."""
@@ -25,8 +26,6 @@ the same reason there are no more calls after EC2 has throttled or not answered:
 
 _UNKNOWN_HERE = frozenset({"UnsupportedOperation", "InvalidParameterValue"})
 """EC2's codes in a partition without stop protection, where no instance has it."""
-
-_TOO_OFTEN = frozenset({"RequestLimitExceeded", "Throttling", "ThrottlingException"})
 
 
 class UnknownProtectionError(Exception):
@@ -56,7 +55,7 @@ class LimitedEc2:
             self.left = 0
             raise
         except ClientError as error:
-            if error.response["Error"]["Code"] in _TOO_OFTEN:
+            if is_throttled(error):
                 self.left = 0
             raise
 

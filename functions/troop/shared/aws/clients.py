@@ -9,33 +9,27 @@ import boto3
 from botocore import UNSIGNED
 from botocore.config import Config
 
+from troop.shared.aws.throttling import QUICK_ATTEMPTS, TERMINATION_ATTEMPTS, USUAL_ATTEMPTS
+
 _CONFIG = Config(
     connect_timeout=3,
     read_timeout=15,
-    # "standard" retries throttling and transient errors with jittered backoff.
-    retries={"mode": "standard", "total_max_attempts": 7},
+    retries={"mode": "standard", "total_max_attempts": USUAL_ATTEMPTS},
 )
 
 _TERMINATION = Config(
     connect_timeout=2,
     read_timeout=6,
-    # All attempts together must end well before a claim's deadline (claim_rules.LAST_CALL).
-    retries={"mode": "standard", "total_max_attempts": 3},
+    retries={"mode": "standard", "total_max_attempts": TERMINATION_ATTEMPTS},
 )
 
 _QUICK = Config(
     connect_timeout=1,
     read_timeout=4,
-    # A health check must report what does not answer, not wait for it.
-    retries={"mode": "standard", "total_max_attempts": 2},
+    retries={"mode": "standard", "total_max_attempts": QUICK_ATTEMPTS},
 )
 
-_MANY = Config(
-    connect_timeout=3,
-    read_timeout=15,
-    retries={"mode": "standard", "total_max_attempts": 7},
-    max_pool_connections=32,
-)
+_MANY = _CONFIG.merge(Config(max_pool_connections=32))
 
 
 def _new(service: str, **settings: Any) -> Any:

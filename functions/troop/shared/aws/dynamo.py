@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
+
+from troop.shared.aws.throttling import READS, Sleep, ThrottledError, repeat
 
 
 class _Deserializer(TypeDeserializer):
@@ -34,9 +36,6 @@ class _Serializer(TypeSerializer):
 _serialize = _Serializer().serialize
 _deserialize = _Deserializer().deserialize
 
-BATCH_TRIES = 5
-"""The most calls that :func:`batch_get` makes."""
-
 
 def typed(values: Mapping[str, Any]) -> dict[str, Any]:
     """Converts plain values to DynamoDB's; floats become exact decimals of their shortest text, None is omitted."""
@@ -57,7 +56,7 @@ def scan(client: Any, table: str) -> Iterator[dict[str, Any]]:
 def batch_get(
     client: Any,
     keys: Mapping[str, Sequence[Mapping[str, Any]]],
-    sleep: Callable[[float], None] = time.sleep,
+    sleep: Sleep = time.sleep,
 ) -> dict[str, list[dict[str, Any]]]:
     """Returns the items that exist, as plain values by table, strongly consistent. Makes one call, unless DynamoDB
     leaves keys unprocessed.
@@ -66,21 +65,23 @@ def batch_get(
         keys: typed keys by table, at most 100 in total, without duplicates.
 
     Raises:
-        RuntimeError: the last call still left keys unprocessed.
+        ThrottledError: the last call still left keys unprocessed.
     """
     rows_by_table: dict[str, list[dict[str, Any]]] = {table: [] for table in keys}
     left: Mapping[str, Any] = {t: {"Keys": list(ks), "ConsistentRead": True} for t, ks in keys.items() if ks}
-    for attempt in range(BATCH_TRIES):
-        if not left:
-            return rows_by_table
-        if attempt:
-            sleep(0.05 * 2**attempt)
+
+    def once() -> None:
+        nonlocal left
         answer = client.batch_get_item(RequestItems=left)
         for table, items in answer["Responses"].items():
             rows_by_table[table] += map(plain, items)
         left = answer.get("UnprocessedKeys") or {}
+        if left:
+            count = sum(len(one["Keys"]) for one in left.values())
+            raise ThrottledError("BatchGetItem", f"{count} items of {', '.join(left)}")
+
     if left:
-        raise RuntimeError("some items could not be read because DynamoDB throttles: " + ", ".join(left))
+        repeat(once, READS, sleep)
     return rows_by_table
 
 

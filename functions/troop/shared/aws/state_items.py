@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from troop.shared.aws.dynamo import plain, typed
-from troop.shared.aws.transact import ConditionFailed, Sleep, write
+from troop.shared.aws.throttling import Sleep
+from troop.shared.aws.transact import ConditionFailed, write
 
 Values = Mapping[str, Any]
 

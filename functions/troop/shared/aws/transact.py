@@ -1,18 +1,16 @@
-"""Writes to DynamoDB, retries conflicting writes, and reports which condition failed."""
+"""Writes to DynamoDB, repeats conflicting writes, and reports which condition failed."""
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from botocore.exceptions import ClientError
 
-ATTEMPTS = 8
-_PASSING = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
+from troop.shared.aws.throttling import CONTENDED, WRITES, Sleep, ThrottledError, reasons, repeat
 
-Sleep = Callable[[float], None]
+_CONDITION = frozenset({"ConditionalCheckFailed", "ConditionalCheckFailedException"})
 
 
 class ConditionFailed(Exception):
@@ -28,47 +26,43 @@ class ConditionFailed(Exception):
 
 
 def transact(client: Any, parts: Sequence[dict[str, Any]], sleep: Sleep = time.sleep) -> None:
-    """Writes all parts or none. Retries conflicts with other transactions, with full jitter.
+    """Writes all parts or none.
 
     botocore sends the same token with each retry of a call, so a lost answer causes no second write.
 
     Raises:
         ConditionFailed: for the first part whose condition failed.
+        ThrottledError: other transactions, or too many writes, prevented every try.
         ClientError: DynamoDB refused for another reason.
     """
-    for attempt in range(1, ATTEMPTS + 1):
-        try:
-            client.transact_write_items(TransactItems=list(parts))
-            return
-        except ClientError as error:
-            codes = [r.get("Code", "None") for r in error.response.get("CancellationReasons", [])]
-            if "ConditionalCheckFailed" in codes:
-                raise ConditionFailed(codes.index("ConditionalCheckFailed")) from None
-            if attempt == ATTEMPTS or not _PASSING.intersection(codes):
-                raise
-            _back_off(attempt, sleep)
+    write(client.transact_write_items, sleep, TransactItems=list(parts))
 
 
 def write(call: Callable[..., Any], sleep: Sleep = time.sleep, **request: Any) -> Any:
-    """Makes one plain write, such as ``update_item``. Retries conflicts with transactions, with full jitter:
-    botocore does not, although the write would succeed a moment later.
+    """Makes one write, such as ``update_item``. Repeats it while transactions prevent it.
 
     Raises:
         ConditionFailed: its condition failed.
+        ThrottledError: transactions prevented every try.
         ClientError: DynamoDB refused for another reason.
     """
-    for attempt in range(1, ATTEMPTS + 1):
+
+    def once() -> Any:
         try:
             return call(**request)
         except ClientError as error:
-            code = error.response["Error"]["Code"]
-            if code == "ConditionalCheckFailedException":
-                raise ConditionFailed(0) from None
-            if attempt == ATTEMPTS or code != "TransactionConflictException":
-                raise
-            _back_off(attempt, sleep)
-    raise AssertionError("the last attempt returns or raises")
+            codes = reasons(error)
+            failed = [part for part, code in enumerate(codes) if code in _CONDITION]
+            if failed:
+                raise ConditionFailed(failed[0]) from None
+            if CONTENDED.intersection(codes):
+                raise ThrottledError(error.operation_name, _tables(request), error.response) from error
+            raise
+
+    return repeat(once, WRITES, sleep)
 
 
-def _back_off(attempt: int, sleep: Sleep) -> None:
-    sleep(random.uniform(0, 0.05 * 2**attempt))
+def _tables(request: dict[str, Any]) -> str:
+    """Returns the names of the tables to which a request writes."""
+    parts = [action for part in request.get("TransactItems", ()) for action in part.values()]
+    return ", ".join(sorted({one["TableName"] for one in parts or [request] if "TableName" in one}))

@@ -19,6 +19,7 @@ from troop.chaos.wiring import services
 from troop.shared import moments
 from troop.shared.aws.clients import client
 from troop.shared.aws.dynamo import typed
+from troop.shared.aws.throttling import WRITES, ThrottledError
 
 LEASHED = pytest.mark.parametrize("settings", [{"leashed": True}], indirect=True)
 
@@ -275,16 +276,25 @@ def test_unprocessed_decisions_are_sent_again(account: Account, monkeypatch: pyt
     assert set(account.decisions()) == {"g0", "g1", "g2"}
 
 
-def test_decisions_that_cannot_be_written_fail_the_step(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_decisions_that_cannot_be_written_are_a_logged_and_counted_failure(
+    account: Account, log: Log, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TROOP_DEPLOYMENT", "Blue")
     account.group("web")
+    sent: list[int] = []
 
     def nothing(RequestItems: dict[str, Any]) -> dict[str, Any]:
+        sent.append(len(RequestItems["Decisions"]))
         return {"UnprocessedItems": RequestItems}
 
     monkeypatch.setattr(account.dynamodb, "batch_write_item", nothing)
-    with pytest.raises(RuntimeError, match="1 decisions could not be written"):
+    with pytest.raises(ThrottledError, match="BatchWriteItem of 1 decisions of Decisions failed 8 times"):
         account.decide()
+    assert sent == [1] * WRITES.tries
     assert _objects() == []
+    (line,) = [line for line in log() if line["message"] == "the step failed"]
+    assert line["exception_name"] == "ThrottledError"
+    assert '"StepsFailed":[1' in capsys.readouterr().out.replace(" ", "")
 
 
 def test_retry_completes_a_tick_that_was_cut_at_any_call(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:

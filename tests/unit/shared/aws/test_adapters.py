@@ -21,7 +21,6 @@ from troop.chaos.groups import Group
 from troop.faults.fault import Answer
 from troop.shared.aws.clients import client
 from troop.shared.aws.dynamo import plain, typed
-from troop.shared.aws.transact import ATTEMPTS, ConditionFailed, transact, write
 
 
 def test_groups_are_read_page_by_page_and_by_name(account: Account) -> None:
@@ -221,61 +220,6 @@ def test_draining_what_auto_scaling_no_longer_knows(account: Account) -> None:
 def test_terminating_what_ec2_does_not_know(account: Account) -> None:
     terminator = Terminator({"ec2": account.ec2, "autoscaling": account.autoscaling})
     assert terminator.terminate("crash", "i-0123456789abcdef0") is Answer.GONE
-
-
-class _Refusing:
-    """A client that refuses some times, then takes it."""
-
-    def __init__(self, code: str, times: int, reasons: list[str] | None = None) -> None:
-        self.code, self.left, self.calls = code, times, 0
-        self.reasons = [{"Code": reason} for reason in reasons or []]
-
-    def transact_write_items(self, **request: Any) -> str:
-        self.calls += 1
-        if self.left:
-            self.left -= 1
-            response: Any = {"Error": {"Code": self.code, "Message": ""}, "CancellationReasons": self.reasons}
-            raise ClientError(response, "TransactWriteItems")
-        return "done"
-
-    put_item = transact_write_items
-
-
-def test_transactions_that_meet_are_tried_again_a_bounded_number_of_times() -> None:
-    pauses: list[float] = []
-    busy = _Refusing("TransactionCanceledException", 3, ["None", "TransactionConflict"])
-    transact(busy, [], pauses.append)
-    assert (busy.calls, len(pauses)) == (4, 3)
-    assert all(pause <= 0.05 * 2**n for n, pause in enumerate(pauses, 1))
-    for_ever = _Refusing("TransactionCanceledException", 99, ["TransactionConflict"])
-    with pytest.raises(ClientError):
-        transact(for_ever, [], pauses.append)
-    assert for_ever.calls == ATTEMPTS
-
-
-def test_first_failed_condition_is_named_even_among_conflicts() -> None:
-    refusing = _Refusing("TransactionCanceledException", 99, ["None", "TransactionConflict", "ConditionalCheckFailed"])
-    with pytest.raises(ConditionFailed) as failed:
-        transact(refusing, [], lambda seconds: None)
-    assert failed.value.part == 2
-    assert refusing.calls == 1
-
-
-def test_other_refusals_are_not_tried_again() -> None:
-    for code, reasons in [("AccessDeniedException", []), ("TransactionCanceledException", ["ValidationError"])]:
-        refusing = _Refusing(code, 99, reasons)
-        with pytest.raises(ClientError):
-            transact(refusing, [], lambda seconds: None)
-        assert refusing.calls == 1
-
-
-def test_a_plain_write_that_meets_a_transaction_is_tried_again() -> None:
-    busy = _Refusing("TransactionConflictException", 2)
-    assert write(busy.put_item, lambda seconds: None, Item={}) == "done"
-    with pytest.raises(ConditionFailed):
-        write(_Refusing("ConditionalCheckFailedException", 1).put_item, lambda seconds: None)
-    with pytest.raises(ClientError):
-        write(_Refusing("ThrottlingException", 1).put_item, lambda seconds: None)
 
 
 def test_an_event_survives_its_way_through_the_table() -> None:

@@ -21,6 +21,7 @@ LONG = "_".join(["test", *["word"] * 15])
         ("tests/a.py", "def test_nor_of_an_open_run(): ...", "a noun or a verb instead of nor"),
         ("tests/a.py", "def of_run(run): ...", "a noun or a verb instead of of"),
         ("tests/a.py", "def _of_run(run): ...", "a noun or a verb instead of of"),
+        ("functions/lines.py", "class Line:\n    what: str", "a noun or a verb instead of what"),
         ("tests/a.py", "THAT_FAILS = 1", "a noun or a verb instead of that"),
         ("tests/a.py", "def f(what): ...", "a noun or a verb instead of what"),
         ("tests/a.py", "for it in (): ...", "a noun or a verb instead of it"),
@@ -40,6 +41,7 @@ def test_bad_name_is_rejected_with_advice(path: str, line: str, advice: str) -> 
         ("tests/a.py", f"def {LONG.removesuffix('_word')}(): ..."),
         ("tests/a.py", "def resources_of_it(items): ..."),
         ("tests/a.py", "print(run.of(what))"),
+        ("functions/document.py", "class Line:\n    what: str"),
         ("functions/a.py", f"def {LONG.removeprefix('test_')}(): ..."),
     ],
 )

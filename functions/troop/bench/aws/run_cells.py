@@ -9,7 +9,7 @@ from typing import Any
 
 from troop.bench.aws.run_items import CELL, RUN, WITHOUT_FIGURES, cell_item, cell_of, key, name_of
 from troop.bench.aws.run_rows import IS_OPEN, RunRows
-from troop.bench.definition.definition import PointOf
+from troop.bench.definition.definition import PointPlace
 from troop.bench.records.record import FINAL, SCHEMA, Cell, CellStatus
 from troop.shared import codec, moments
 from troop.shared.aws.transact import ConditionFailed, transact
@@ -70,7 +70,7 @@ class RunCells:
         status: CellStatus | None = None,
         reason: str | None = None,
         results: list[dict[str, Any]] | None = None,
-        point: PointOf | None = None,
+        point: PointPlace | None = None,
         limits: list[dict[str, Any]] | None = None,
         searches: list[dict[str, Any]] | None = None,
         requests: Mapping[str, int] | None = None,

@@ -9,7 +9,7 @@ from typing import Any
 
 from troop.bench.admission import spending
 from troop.bench.admission.spending import Terms
-from troop.bench.definition.definition import PointOf
+from troop.bench.definition.definition import PointPlace
 from troop.bench.definition.money import ZERO
 from troop.bench.definition.plan import Variant
 from troop.bench.definition.standing import Counts, Market, Standing
@@ -214,9 +214,9 @@ WITHOUT_FIGURES = (
 """Attributes of a cell except for its results, limits and searches, which can have 200 KB."""
 
 
-def _point_of(values: Item) -> PointOf:
+def _point_of(values: Item) -> PointPlace:
     counts = {name: int(values[name]) for name in ("number", "of", "repeat")}
-    return PointOf(**counts, parameters=jsonable(values["parameters"]))
+    return PointPlace(**counts, parameters=jsonable(values["parameters"]))
 
 
 def cell_of(item: Item) -> Cell:

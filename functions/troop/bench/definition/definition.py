@@ -227,7 +227,9 @@ class Phase:
     between: Between | None = field(default=None, metadata=_OMIT)
     rate: Mapping[str, str] = field(default_factory=dict, metadata=_OMIT)
     nodes: Mapping[str, str] = field(default_factory=dict, metadata=_OMIT)
-    search: Search | None = field(default=None, metadata=stored(omit=True, encode=Search.document, decode=Search.of))
+    search: Search | None = field(
+        default=None, metadata=stored(omit=True, encode=Search.document, decode=Search.from_document)
+    )
     limits: tuple[PhaseLimit, ...] = field(default=(), metadata=_OMIT)
 
     @property
@@ -246,7 +248,7 @@ class Phase:
 
 
 @dataclass(frozen=True)
-class PointOf:
+class PointPlace:
     """A point's place in its phase.
 
     Attributes:
@@ -280,7 +282,7 @@ class Step:
 
     phase: Phase
     phase_name: str
-    point: PointOf | None = None
+    point: PointPlace | None = None
     is_between: bool = False
     limits: Mapping[str, int] = field(default_factory=dict)
     search: Search | None = None
@@ -446,7 +448,7 @@ def _steps(phase: Phase, parameters: Mapping[str, Parameter]) -> Iterator[Step]:
     for order in range(1, phase.number_of_points + 1):
         repeat, position = (0, 0) if phase.search else divmod(order - 1, len(points))
         point, its = points[position], settings[position]
-        at = PointOf(order, phase.number_of_points, repeat + 1, its)
+        at = PointPlace(order, phase.number_of_points, repeat + 1, its)
         if phase.between and order > 1:
             between = phase.between
             name = f"{phase.name}.{order}.between"

@@ -56,7 +56,7 @@ class Search:
         return {"parameter": self.parameter, "from": self.low, "to": self.high, "step": self.step}
 
     @classmethod
-    def of(cls, document: Mapping[str, Any]) -> Search:
+    def from_document(cls, document: Mapping[str, Any]) -> Search:
         """Reads a document of :meth:`document`."""
         if document.get("values"):
             return cls(document["parameter"], tuple(document["values"]))

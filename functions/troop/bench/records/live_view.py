@@ -106,7 +106,7 @@ class CellView:
 
     Attributes:
         label: of its variant; "" for a run's only cell.
-        point: of the phase, a document of :class:`troop.bench.definition.definition.PointOf`; None for none.
+        point: of the phase, a document of :class:`troop.bench.definition.definition.PointPlace`; None for none.
         is_measured: whether this phase is measured; None if unknown.
         seconds_left: until the end of the measured time; None before a node reports.
         warm_up_seconds_left: of these, not counted ones; 0 after the warm-up, None before a node reports.

@@ -13,7 +13,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
-from troop.bench.definition.definition import PointOf
+from troop.bench.definition.definition import PointPlace
 from troop.bench.definition.money import ZERO, exact
 from troop.bench.definition.plan import Variant
 from troop.bench.definition.standing import Standing
@@ -155,7 +155,7 @@ class Cell:
     variant: Variant = field(default_factory=Variant)
     attempt: int = 1
     cost: Cost | None = None
-    point: PointOf | None = None
+    point: PointPlace | None = None
     order: int | None = None
     limits: list[dict[str, Any]] | None = None
     searches: list[dict[str, Any]] | None = None

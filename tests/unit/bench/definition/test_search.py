@@ -213,4 +213,4 @@ def test_search_reports_its_progress(verdicts: list[bool], text: str) -> None:
 
 @given(st.one_of(_RANGES, _LISTS))
 def test_stored_search_is_read_back(search: Search) -> None:
-    assert Search.of(search.document()) == search
+    assert Search.from_document(search.document()) == search

@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.account.benches import BENCHMARK, BUCKET, CELL, WRITER, Bench
 from troop.bench.definition import names
-from troop.bench.definition.definition import Between, Point, PointOf
+from troop.bench.definition.definition import Between, Point, PointPlace
 from troop.bench.flows import cell_steps as cells
 from troop.bench.flows.cell_steps import CellDamagedError
 from troop.bench.records.record import CellStatus
@@ -84,7 +84,7 @@ def test_each_point_has_its_own_start_parameters_and_nodes(swept: Bench) -> None
 
 def test_status_says_which_point_goes_on(swept: Bench) -> None:
     cell = swept.cell()
-    assert (cell.phase, cell.point) == ("measure.1", PointOf(1, 2, 1, {"threads": 1, "drivers": 1}))
+    assert (cell.phase, cell.point) == ("measure.1", PointPlace(1, 2, 1, {"threads": 1, "drivers": 1}))
     cell = to_second(swept).cell()
     assert (cell.phase, cell.point and cell.point.number) == ("measure.2", 2)
     swept.finish("measure.2", swept.nodes("drivers"))

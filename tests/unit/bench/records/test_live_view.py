@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from troop.bench.definition.definition import Benchmark, Fleet, Phase, Point, PointOf
+from troop.bench.definition.definition import Benchmark, Fleet, Phase, Point, PointPlace
 from troop.bench.records import live_view
 from troop.bench.records.live_view import MOST_POINTS, CellView, LiveState, LiveView, LiveViewError, Watched, cell_view
 from troop.bench.records.record import Cell, CellStatus, Run, RunStatus
@@ -175,7 +175,7 @@ BENCHMARK = Benchmark(
     ],
 )
 def test_as_many_nodes_are_expected_as_take_part(phase: str, nodes: dict[str, int] | None) -> None:
-    at = Cell("r", "c001", phase=phase, point=PointOf(1, 2, 1, {}) if "." in phase else None)
+    at = Cell("r", "c001", phase=phase, point=PointPlace(1, 2, 1, {}) if "." in phase else None)
     step = live_view.step_of(BENCHMARK, at)
     assert (live_view.expected_nodes(BENCHMARK, step) if step else None) == nodes
 

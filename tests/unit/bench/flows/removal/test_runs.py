@@ -12,7 +12,7 @@ import pytest
 from tests.unit.bench.flows.removal.tables import NOON, OTHER, RUN, a_cell, a_resource, a_run
 from troop.bench.aws.run_items import cell_item
 from troop.bench.aws.run_table import BadCursor, RunTable
-from troop.bench.definition.definition import PointOf
+from troop.bench.definition.definition import PointPlace
 from troop.bench.definition.plan import Variant
 from troop.bench.money.costs import Cost
 from troop.bench.records.record import CellStatus, Kind, RunStatus
@@ -68,7 +68,7 @@ def test_cells_are_listed_with_or_without_their_figures(run_table: RunTable) -> 
         status=CellStatus.SUCCEEDED, phase="over", phases={"boot": NOON, "over": LATER}, reason="because",
         results=rows, limits=rows, searches=rows, closed_at=LATER, attempt=2,
         variant=Variant(values={"parameters.threads": 4}), cost=Cost(Decimal("1.5")),
-        point=PointOf(1, 2, 1, {"threads": 4}), order=7, data_gone_at=LATER, requests={"s3_gets": 9},
+        point=PointPlace(1, 2, 1, {"threads": 4}), order=7, data_gone_at=LATER, requests={"s3_gets": 9},
             replaced_nodes=[{"id": "i-1", "role": "drivers", "reason": "no disk", "at": moments.iso(NOON)}],
     )  # fmt: skip
     assert {name for name, value in vars(whole).items() if value in (None, "", 0)} == set(), "all are compared"

@@ -20,9 +20,10 @@ from cli.client.connection import Connection, connection
 from cli.prove import steps
 from cli.prove.ledger import Ledger
 from cli.prove.model import Answer, Kind, Question, Verdict
-from cli.prove.probes import Probes, removers
+from cli.prove.probes import Probes
 from cli.prove.questions import QUESTIONS, selected
 from cli.prove.redaction import Redaction
+from cli.prove.removers import removers
 from cli.prove.runs import FLEET, Run
 from cli.shared import aws, context, show
 from cli.shared.errors import CliError, Exit

@@ -13,7 +13,7 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_iam as iam
 
-from cli.prove.probes import state_policy
+from cli.prove.permission_probes import state_policy
 from infra import roles_doc
 from infra.permissions import hits
 from infra.roles import MOST_CHARACTERS, characters, make_role

@@ -9,17 +9,17 @@ from constructs import IConstruct
 from infra.bench_permissions import (
     ARTIFACT_OBJECTS,
     DATA_OBJECTS,
-    IMAGES,
     REGISTRATIONS,
     REPORTS,
     ROSTERS,
     RUN_OBJECTS,
     WATCHED,
-    WRITTEN_BY_NODES,
     WRITTEN_BY_REPORT,
 )
 from infra.benchmarks import Benchmarks
 from infra.functions import Functions
+from infra.launch_permissions import IMAGES
+from infra.node_permissions import WRITTEN_BY_NODES
 from infra.roles import logical_id
 from infra.scheduled_runs import SCHEDULE_OBJECTS
 from troop.bench.admission.images import PUBLIC_PARAMETERS

@@ -11,7 +11,7 @@ from aws_cdk import aws_lambda_destinations as destinations
 from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
 
-from infra import bench_permissions
+from infra import bench_permissions, cell_permissions, launch_permissions, removal_permissions
 from infra.bench_data import BenchData
 from infra.data import Data, make_queue
 from infra.functions import Functions
@@ -70,7 +70,7 @@ def make_bench_functions(
     site = {Variable.NETWORK_VPC: network.vpc_id, Variable.NODE_PROFILE: profile}
     launch = functions.make(
         "launch",
-        bench_permissions.launch(
+        launch_permissions.launch(
             stack, bench, network.vpc_id, network.subnet_ids, nodes.role, instance_types, images, snapshots
         ),
         {**record, **network.environment(), Variable.NODE_PROFILE: profile, Variable.NODE_ROLE_ID: nodes.role.role_id},
@@ -79,7 +79,7 @@ def make_bench_functions(
     )
     cell = functions.make(
         "cell",
-        bench_permissions.cell(stack, bench),
+        cell_permissions.cell(stack, bench),
         {**record, Variable.NODE_PROFILE: profile},
         seconds=FUNCTION_SECONDS,  # one call merges the samples of all nodes
         megabytes=1769,  # a whole processor
@@ -87,14 +87,14 @@ def make_bench_functions(
     teardown = functions.make(
         "teardown",
         [
-            *bench_permissions.teardown(stack, bench, network.vpc_id, profile),
-            *(bench_permissions.deletes_data(bench) if own_data else []),
+            *removal_permissions.teardown(stack, bench, network.vpc_id, profile),
+            *(removal_permissions.deletes_data(bench) if own_data else []),
         ],
         record | site,
         seconds=120,
         megabytes=256,
     )
-    fleet = functions.make("fleet", bench_permissions.fleet(stack, bench), record | site, seconds=120, megabytes=256)
+    fleet = functions.make("fleet", cell_permissions.fleet(stack, bench), record | site, seconds=120, megabytes=256)
     # No metric of Lambda in every partition counts calls that it drops. An alarm has reported each message here,
     # and is over when the message expires.
     failed_reports = make_queue(functions, "ReportsGivenUp", cdk.Duration.hours(_FAILED_REPORT_HOURS))
@@ -133,10 +133,10 @@ def make_reaper(
     """
     benchmark, fleet = workflows
     stack, profile = cdk.Stack.of(functions), nodes.profile.instance_profile_arn
-    removes = bench_permissions.teardown(stack, bench, network.vpc_id, profile)
+    removes = removal_permissions.teardown(stack, bench, network.vpc_id, profile)
     return functions.make(
         "reaper",
-        bench_permissions.reaper(stack, bench, removes, data.state, workflows, teardown),
+        removal_permissions.reaper(stack, bench, removes, data.state, workflows, teardown),
         {
             Variable.RUNS_TABLE: bench.runs.table_name,
             Variable.STATE_TABLE: data.state.table_name,

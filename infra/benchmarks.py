@@ -13,7 +13,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
-from infra import bench_permissions, permissions
+from infra import admission_permissions, cell_permissions, permissions
 from infra.bench_data import BenchData
 from infra.bench_functions import make_bench_functions, make_reaper
 from infra.data import Data
@@ -92,7 +92,7 @@ class Benchmarks(Construct):
             data=self.data,
             functions=functions,
             schedules=schedules,
-            statements=bench_permissions.start(self.data, data.state, self.benchmark, *self._allowed),
+            statements=admission_permissions.start(self.data, data.state, self.benchmark, *self._allowed),
             environment={
                 Variable.RUNS_TABLE: self.data.runs.table_name,
                 Variable.STATE_TABLE: data.state.table_name,
@@ -122,7 +122,7 @@ class Benchmarks(Construct):
         """Returns the permissions of the API's function on these resources."""
         stack, workflows = cdk.Stack.of(self), [self.benchmark, self.fleet]
         called = [self.functions.fleet, self.functions.report]
-        runs = bench_permissions.api(stack, self.data, workflows, self.teardown, called, *self._allowed)
+        runs = admission_permissions.api(stack, self.data, workflows, self.teardown, called, *self._allowed)
         return [*runs, *self.scheduled.permissions_of_api()]
 
     @property
@@ -151,7 +151,7 @@ class Benchmarks(Construct):
             scope,
             "benchmark",
             description="Runs Troop's benchmarks",
-            statements=bench_permissions.benchmark_machine(stack, self.data, tasks, self.teardown),
+            statements=cell_permissions.benchmark_machine(stack, self.data, tasks, self.teardown),
             substitutions={
                 "LaunchFunction": functions.launch.function_arn,
                 "CellFunction": functions.cell.function_arn,
@@ -170,7 +170,7 @@ class Benchmarks(Construct):
             Construct(self, "Fleet"),
             "fleet",
             description="Keeps Troop's standing fleets",
-            statements=bench_permissions.fleet_machine(cdk.Stack.of(self), tasks, self.teardown),
+            statements=cell_permissions.fleet_machine(cdk.Stack.of(self), tasks, self.teardown),
             substitutions={
                 "LaunchFunction": functions.launch.function_arn,
                 "FleetFunction": functions.fleet.function_arn,

@@ -9,7 +9,7 @@ from aws_cdk import aws_route53resolver as resolver
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from infra import bench_permissions
+from infra import node_permissions
 from infra.settings import DeploymentSettings
 from troop.shared.variables import Variable
 
@@ -60,7 +60,7 @@ class Network(Construct):
         )
         endpoint = self.vpc.add_gateway_endpoint("S3", service=ec2.GatewayVpcEndpointAwsService.S3)
         chaos = settings.chaos
-        for statement in bench_permissions.endpoint(results, chaos.allowed_buckets, own_data=chaos.own_data):
+        for statement in node_permissions.endpoint(results, chaos.allowed_buckets, own_data=chaos.own_data):
             statement.add_principals(iam.AnyPrincipal())
             endpoint.add_to_policy(statement)
         if settings.dns_firewall:

@@ -7,7 +7,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from infra import bench_permissions
+from infra import node_permissions
 from infra.roles import make_role
 from infra.settings import DeploymentSettings
 
@@ -32,7 +32,7 @@ class Nodes(Construct):
             "Role",
             service=SERVICE,
             description="Runs benchmarks on the nodes of Troop's fleets",
-            statements=bench_permissions.node(
+            statements=node_permissions.node(
                 results, settings.chaos.allowed_buckets, vpc, own_data=settings.chaos.own_data
             ),
         )

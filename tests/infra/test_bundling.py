@@ -150,8 +150,8 @@ def test_every_import_is_in_a_layer_the_function_has() -> None:
     html = _modules(layer("report", "lambda"))
     for source in FUNCTIONS.rglob("*.py"):
         parts = {*source.relative_to(FUNCTIONS).parts[:-1], source.stem}
-        with_routes = {"api", "bench_file", "report"} & parts
-        layers = (with_api if with_routes else workflow) | (html if {"report", "widgets"} & parts else set())
+        with_routes = {"api", "file", "report"} & parts
+        layers = (with_api if with_routes else workflow) | (html if {"report", "dashboard", "widgets"} & parts else set())
         assert _imports(source) <= layers | BROUGHT_BY_LAMBDA | own | sys.stdlib_module_names, source
 
 
@@ -413,7 +413,7 @@ print(measure.__cached__, measure.__spec__.loader.get_code("measure").co_filenam
 
 @pytest.mark.parametrize("target", ["lambda", "machine"])
 def test_tracebacks_name_the_file_where_lambda_has_it(target: str) -> None:
-    compiled = next((stage_code("{}", target) / "troop" / "__pycache__").glob("errors.*.pyc")).read_bytes()
+    compiled = next((stage_code("{}", target) / "troop" / "shared" / "__pycache__").glob("errors.*.pyc")).read_bytes()
     assert b"/var/task/troop/shared/errors.py" in compiled
 
 

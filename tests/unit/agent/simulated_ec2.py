@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from infra.bench_permissions import ARTIFACT_OBJECTS, DATA_OBJECTS, RUN_OBJECTS, WRITTEN_BY_NODES
+from infra.bench_permissions import ARTIFACT_OBJECTS, DATA_OBJECTS, RUN_OBJECTS
+from infra.node_permissions import WRITTEN_BY_NODES
 from tests.unit.agent.fake_account import REGION, FakeAccount
 from tests.unit.tls import certificate
 

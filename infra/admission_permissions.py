@@ -1,0 +1,143 @@
+"""Lists the permissions of functions that admit runs: the API's and that of schedules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import aws_cdk as cdk
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_stepfunctions as sfn
+
+from infra.bench_data import BenchData
+from infra.bench_permissions import (
+    ARTIFACT_OBJECTS,
+    REPORTS,
+    RUN_OBJECTS,
+    execution_arns,
+    list_objects,
+    live_view,
+    record,
+    registrations,
+)
+from infra.permissions import allow, index, writes_state
+from troop.bench.admission.images import PUBLIC_PARAMETERS
+from troop.bench.definition.names import in_any_run
+from troop.shared.state_keys import BENCH_WRITERS
+from troop.shared.tables import RUNS_BY_TIME
+from troop.shared.targets import parse_allowed
+
+LOOKED_FOR = (*REPORTS, in_any_run("definition.json"))
+"""Objects that show whether a report exists, and whether anything is stored of the run."""
+
+
+def api(
+    stack: cdk.Stack,
+    data: BenchData,
+    workflows: Sequence[sfn.StateMachine],
+    teardown_machine: sfn.StateMachine,
+    called: Sequence[lambda_.IFunction],
+    images: Sequence[str],
+    snapshots: Sequence[str],
+    targets: Sequence[str],
+    is_own_network: bool,
+) -> list[iam.PolicyStatement]:
+    """Allows admitting runs: recording them, looking up the images, snapshots and targets that they name, storing
+    their files and artifacts, starting and stopping workflows. Also reading standing fleets and calling their function;
+    finding reports, signing their addresses, and having them made again; watching what runs do.
+
+    Args:
+        called: functions that it calls asynchronously.
+        images, snapshots: as in :func:`infra.launch_permissions.launch`.
+        targets: the allowed targets, as in the settings.
+        is_own_network: whether the deployment has created the nodes' network, and so knows its routes.
+    """
+    return [
+        record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
+        allow(["dynamodb:Query"], index(data.runs, RUNS_BY_TIME)),
+        allow(["s3:PutObject"], *(data.results.arn_for_objects(keys) for keys in (RUN_OBJECTS, ARTIFACT_OBJECTS))),
+        allow(["s3:GetObject"], data.results.arn_for_objects(ARTIFACT_OBJECTS)),  # whether one exists
+        *_looks_up(images, snapshots, targets, is_own_network),
+        allow(
+            ["states:StartExecution"],
+            *(machine.state_machine_arn for machine in workflows),
+            teardown_machine.state_machine_arn,
+        ),
+        allow(["states:StopExecution"], *(execution_arns(stack, one) for one in workflows)),
+        *registrations(data),
+        allow(["autoscaling:DescribeScalingActivities"], "*"),
+        allow(["s3:GetObject"], *(data.results.arn_for_objects(keys) for keys in REPORTS)),
+        list_objects(data, *LOOKED_FOR),
+        *live_view(data),
+        *(allow(["lambda:InvokeFunction"], function.function_arn) for function in called),
+    ]
+
+
+def start(
+    data: BenchData,
+    state: dynamodb.ITable,
+    workflow: sfn.StateMachine,
+    images: Sequence[str],
+    snapshots: Sequence[str],
+    targets: Sequence[str],
+    is_own_network: bool,
+) -> list[iam.PolicyStatement]:
+    """Allows admitting scheduled runs, as :func:`api` allows admitting others, and recording the outcomes."""
+    return [
+        record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
+        allow(["dynamodb:GetItem", "dynamodb:BatchGetItem"], state.table_arn),
+        *writes_state(state, "start", BENCH_WRITERS),
+        allow(["s3:PutObject"], data.results.arn_for_objects(RUN_OBJECTS)),
+        allow(["s3:GetObject"], data.results.arn_for_objects(ARTIFACT_OBJECTS)),  # whether one exists
+        *_looks_up(images, snapshots, targets, is_own_network),
+        allow(["states:StartExecution"], workflow.state_machine_arn),
+    ]
+
+
+def _looks_up(
+    images: Sequence[str], snapshots: Sequence[str], targets: Sequence[str], is_own_network: bool
+) -> list[iam.PolicyStatement]:
+    """Allows looking up what files name, instance types, prices and quotas."""
+    return [
+        *([allow(["ssm:GetParameter"], *parameters)] if (parameters := parameter_arns(images)) else []),
+        *([allow(["ec2:DescribeSnapshots"], "*")] if snapshots else []),
+        *_target_lookups(targets, is_own_network),
+        allow(
+            [
+                "ec2:DescribeImages",
+                "ec2:DescribeInstanceTypeOfferings",
+                "ec2:DescribeInstanceTypes",
+                "ec2:DescribeSpotPriceHistory",
+                "ec2:DescribeSubnets",
+                "pricing:GetProducts",
+                "servicequotas:GetAWSDefaultServiceQuota",
+                "servicequotas:GetServiceQuota",
+            ],
+            "*",
+        ),
+    ]
+
+
+def _target_lookups(targets: Sequence[str], is_own_network: bool) -> list[iam.PolicyStatement]:
+    """Allows looking up the allowed kinds of targets, and whether an existing network has an endpoint of S3."""
+    entries = [parse_allowed(target) for target in targets]
+    actions = {
+        "ec2:DescribeNetworkInterfaces": any(one.load_balancer for one in entries),
+        "ec2:DescribeRouteTables": not is_own_network or any(one.addresses for one in entries),
+        "ec2:DescribeSecurityGroups": any(one.security_group for one in entries),
+        "ec2:DescribeVpcEndpoints": not is_own_network,
+        "elasticloadbalancing:DescribeLoadBalancers": any(one.load_balancer for one in entries),
+    }
+    needed = [action for action, is_needed in actions.items() if is_needed]
+    return [allow(needed, "*")] if needed else []
+
+
+def parameter_arns(images: Sequence[str]) -> list[str]:
+    """Returns the ARNs of the parameters among the allowed images; AWS's public ones belong to no account."""
+    return [
+        f"arn:{cdk.Aws.PARTITION}:ssm:{cdk.Aws.REGION}:"
+        f"{'' if name.startswith(PUBLIC_PARAMETERS) else cdk.Aws.ACCOUNT_ID}:parameter{name}"
+        for name in images
+        if name.startswith("/")
+    ]

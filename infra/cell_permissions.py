@@ -1,0 +1,97 @@
+"""Lists the permissions of functions and workflows that lead cells and fleets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_stepfunctions as sfn
+
+from infra import permissions
+from infra.bench_data import BenchData
+from infra.bench_permissions import (
+    OWNED,
+    ROSTERS,
+    RUN_OBJECTS,
+    describe_resources,
+    ec2_arn,
+    execution_arns,
+    group_arns,
+    list_objects,
+    record,
+    registrations,
+)
+from infra.permissions import allow, never_touches
+from troop.bench.definition.names import WRITTEN_BY_CELL
+from troop.shared.tags import PROTECTED_TAG
+
+AWAIT_RULE = "StepFunctionsGetEventsForStepFunctionsExecutionRule"
+"""Step Functions' own rule, which reports the end of an execution that another one waits for."""
+
+
+def cell(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
+    """Allows leading a cell through its phases: reading what nodes wrote, writing barriers, results and further
+    attempts, having Auto Scaling replace nodes that do not come up, keeping it from replacing others, and reading the
+    console of a node that did not register.
+    """
+    return [
+        record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
+        allow(["s3:GetObject"], data.results.arn_for_objects(RUN_OBJECTS)),
+        allow(["s3:PutObject"], *(data.results.arn_for_objects(keys) for keys in WRITTEN_BY_CELL)),
+        list_objects(data),
+        allow(
+            [
+                "autoscaling:DescribeAutoScalingGroups",
+                "autoscaling:DescribeScalingActivities",
+                "ec2:DescribeInstances",
+            ],
+            "*",
+        ),
+        allow(
+            ["autoscaling:SuspendProcesses", "autoscaling:TerminateInstanceInAutoScalingGroup"],
+            group_arns(stack),
+            conditions=OWNED,
+        ),
+        *never_touches([PROTECTED_TAG], "autoscaling:TerminateInstanceInAutoScalingGroup"),
+        allow(["ec2:GetConsoleOutput"], ec2_arn(stack, "instance"), conditions=OWNED),
+    ]
+
+
+def fleet(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
+    """Allows keeping standing fleets: reading their nodes' registrations and resources, resizing their groups, writing
+    rosters, and recording all of that. The creator of the groups holds the permissions for what they launch.
+    """
+    return [
+        record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
+        *registrations(data),
+        describe_resources(),
+        allow(["autoscaling:UpdateAutoScalingGroup"], group_arns(stack), conditions=OWNED),
+        *never_touches([PROTECTED_TAG], "autoscaling:UpdateAutoScalingGroup"),
+        allow(["s3:GetObject", "s3:PutObject"], data.results.arn_for_objects(ROSTERS)),
+        allow(["s3:ListBucket"], data.results.bucket_arn, conditions={"StringLike": {"s3:prefix": [ROSTERS]}}),
+    ]
+
+
+def benchmark_machine(
+    stack: cdk.Stack, data: BenchData, functions: Sequence[lambda_.IFunction], teardown_machine: sfn.StateMachine
+) -> list[iam.PolicyStatement]:
+    """Allows a run's workflow also to read the list of its cells."""
+    return [
+        *fleet_machine(stack, functions, teardown_machine),
+        allow(["s3:GetObject"], data.results.arn_for_objects(RUN_OBJECTS)),
+    ]
+
+
+def fleet_machine(
+    stack: cdk.Stack, functions: Sequence[lambda_.IFunction], teardown_machine: sfn.StateMachine
+) -> list[iam.PolicyStatement]:
+    """Allows a standing fleet's workflow also to start its teardown and wait for it."""
+    rule = stack.format_arn(service="events", resource="rule", resource_name=AWAIT_RULE)
+    return [
+        *permissions.machine(functions),
+        allow(["states:StartExecution"], teardown_machine.state_machine_arn),
+        allow(["states:DescribeExecution", "states:StopExecution"], execution_arns(stack, teardown_machine)),
+        allow(["events:DescribeRule", "events:PutRule", "events:PutTargets"], rule),
+    ]

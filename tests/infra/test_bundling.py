@@ -151,7 +151,8 @@ def test_every_import_is_in_a_layer_the_function_has() -> None:
     for source in FUNCTIONS.rglob("*.py"):
         parts = {*source.relative_to(FUNCTIONS).parts[:-1], source.stem}
         with_routes = {"api", "file", "report"} & parts
-        layers = (with_api if with_routes else workflow) | (html if {"report", "dashboard", "widgets"} & parts else set())
+        with_html = {"report", "dashboard", "widgets"} & parts
+        layers = (with_api if with_routes else workflow) | (html if with_html else set())
         assert _imports(source) <= layers | BROUGHT_BY_LAMBDA | own | sys.stdlib_module_names, source
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
+from typing import Any
 from urllib.parse import quote, unquote
 
 from troop.chaos.replacements import Build, Replacement
 from troop.faults import find_fault
 from troop.faults.fault import Fault
+from troop.shared.codec import stored
 from troop.shared.errors import MissingFaultError
 
 _ON_DEMAND = "od#"
@@ -85,6 +87,11 @@ class Last:
     event_id: str | None = None
 
 
+def _cause(value: Any) -> AbandonReason | None:
+    # A later version may have written another one.
+    return AbandonReason(value) if value in list(AbandonReason) else None
+
+
 @dataclass(frozen=True)
 class Event:
     """The record of a termination. Moments are aware and in UTC.
@@ -124,13 +131,13 @@ class Event:
     deadline: datetime | None = None
     execution: str = ""
     attempted_at: datetime | None = None
-    attempts: int = 0
+    attempts: int = field(default=0, metadata=stored(omit=True))
     os_shutdown: bool | None = None
     terminated_at: datetime | None = None
     recovered_at: datetime | None = None
     watch: Watch = Watch()
     detail: str = ""
-    cause: AbandonReason | None = None
+    cause: AbandonReason | None = field(default=None, metadata=stored(decode=_cause))
     before: Last | None = None
     build: Build | None = None
     replacement: Replacement | None = None

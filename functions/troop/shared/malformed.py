@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from troop.shared.codec import DocumentError
 from troop.shared.errors import TroopError
 
 Row = TypeVar("Row")
@@ -89,5 +90,7 @@ def read_one(row: Row, convert: Callable[[Row], T], name: Callable[[Row], str]) 
 def _why(error: Exception) -> str:
     if isinstance(error, KeyError):
         return f"{error} is missing"
+    if isinstance(error, DocumentError):
+        return str(error)[:_LONGEST]
     words = " ".join(str(error).split())
     return f"a value cannot be read: {words}"[:_LONGEST]

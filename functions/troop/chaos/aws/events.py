@@ -6,12 +6,12 @@ A step changes only its own attributes, and only if the event has the expected s
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from troop.chaos.aws.claim_rollback import rollback_writes
-from troop.chaos.aws.event_items import from_item, name_of, to_item, watch_value
+from troop.chaos.aws.event_items import from_item, name_of, to_item
 from troop.chaos.events import (
     SCHEMA,
     USUAL_CAUSES,
@@ -22,7 +22,7 @@ from troop.chaos.events import (
     fault_named,
     is_on_demand,
 )
-from troop.shared import moments
+from troop.shared import codec, moments
 from troop.shared.aws.dynamo import typed
 from troop.shared.aws.throttling import Sleep
 from troop.shared.aws.transact import ConditionFailed, transact, write
@@ -158,7 +158,7 @@ class EventTable:
         Raises:
             StepRefused: the event is no longer TERMINATED.
         """
-        values = {":watch": watch_value(event.watch), ":terminated": Status.TERMINATED.value}
+        values = {":watch": codec.to_document(event.watch), ":terminated": Status.TERMINATED.value}
         self._step(event, "SET watch = :watch", "#status = :terminated", values)
 
     def close(
@@ -227,7 +227,7 @@ class EventTable:
             ":from": event.status.value,
             ":status": closed.status.value,
             ":detail": closed.detail,
-            ":watch": watch_value(closed.watch),
+            ":watch": codec.to_document(closed.watch),
         }
         update = "SET #status = :status, detail = :detail, watch = :watch"
         if closed.recovered_at:
@@ -235,7 +235,10 @@ class EventTable:
             values[":recovered_at"], values[":seconds"] = moments.iso(closed.recovered_at), closed.recovery_seconds
         if closed.build and closed.replacement:
             update += ", build = :build, replacement = :replacement"
-            values[":build"], values[":replacement"] = asdict(closed.build), asdict(closed.replacement)
+            values[":build"], values[":replacement"] = (
+                codec.to_document(closed.build),
+                codec.to_document(closed.replacement),
+            )
         if closed.cause:
             update, values[":cause"] = f"{update}, cause = :cause", closed.cause.value
         condition, names = "#status = :from", {"#status": "status", "#open": "open"}

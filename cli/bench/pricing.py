@@ -110,7 +110,7 @@ def prices_of(texts: Sequence[str], term: str | None) -> dict[str, Committed]:
             raise BadPriceError(f"--price {text}: {kind} already has a price")
         if upfront and term is None:
             raise BadPriceError(f"--price {text}: an upfront price needs --term {' or '.join(TERMS)}")
-        prices[kind] = Committed(Decimal(hourly), Decimal(upfront) if upfront else ZERO)
+        prices[kind] = Committed(Decimal(hourly), upfront=Decimal(upfront) if upfront else ZERO)
     return prices
 
 

@@ -43,6 +43,7 @@ def stored(
     omit: bool | Callable[[Any], bool] = False,
     by: str | None = None,
     flat: bool = False,
+    required: bool = False,
     encode: Convert | None = None,
     decode: Convert | None = None,
 ) -> dict[str, Any]:
@@ -53,9 +54,10 @@ def stored(
         omit: whether to leave out the default; or a function of the whole dataclass.
         by: the attribute of the dataclasses in a tuple that is their key in an object, instead of a list.
         flat: whether the keys of the field's document are beside the other keys.
+        required: whether a document without it is damaged, although the field has a default.
         encode, decode: own conversions of values other than None.
     """
-    return {"stored": {"key": key, "omit": omit, "by": by, "flat": flat, "encode": encode, "decode": decode}}
+    return {"stored": locals()}
 
 
 def to_document(value: Any) -> dict[str, Any]:
@@ -127,7 +129,7 @@ def _parts_of(kind: Any) -> tuple[_Part, ...]:
                 default if own["omit"] is True else own["omit"] or MISSING,
                 own["flat"],
                 default is not MISSING,
-                default is MISSING and not is_optional,
+                own["required"] or (default is MISSING and not is_optional),
             )
         )
     return tuple(parts)
@@ -258,5 +260,5 @@ _CONVERSIONS: dict[Any, tuple[Convert | None, Convert]] = {
     Decimal: (None, lambda value: Decimal(str(value))),
     datetime: (moments.iso, moments.parse),
     date: (date.isoformat, date.fromisoformat),
-    Any: (partial(plain, list), partial(plain, list)),
+    Any: (None, partial(plain, list)),
 }

@@ -13,13 +13,15 @@ from troop.bench.admission.estimate import LICENSE, NODE_HOUR, OWN, TRAFFIC, Est
 from troop.bench.definition import names
 from troop.bench.definition.definition import ON_DEMAND, SPOT
 from troop.bench.definition.limits import setting
-from troop.bench.definition.money import PER_SECOND, USD, ZERO, exact, rounded, shown, total
+from troop.bench.definition.money import PER_SECOND, USD, ZERO, rounded, shown, total
 from troop.bench.definition.problems import Problem
 from troop.bench.money import costs, prices
 from troop.bench.money.billing import billed, hours, months, seconds_between
 from troop.bench.money.costs import Cost, Item
 from troop.bench.money.prices import Prices, loading, storage
 from troop.bench.records.record import FINAL, Cell, CellStatus, Kind, Resource
+from troop.shared import codec
+from troop.shared.codec import stored
 
 FORMAT = "troop.terms/1"
 
@@ -55,6 +57,9 @@ class CellTerms:
     requests: Mapping[str, Decimal] = field(default_factory=dict)
 
 
+_PRICES = stored(encode=prices.to_document)
+
+
 @dataclass(frozen=True)
 class Terms:
     """The terms for computing a run's cost, stored once at admission.
@@ -66,12 +71,12 @@ class Terms:
         file_prices: prices for the author's figures; None for a file without prices.
     """
 
-    prices: Prices
-    billing: str = PER_SECOND
+    prices: Prices = field(metadata=_PRICES)
+    billing: str = field(default=PER_SECOND, metadata=stored(required=True))
     budget: Decimal | None = None
-    cells: Mapping[str, CellTerms] = field(default_factory=dict)
+    cells: Mapping[str, CellTerms] = field(default_factory=dict, metadata=stored(required=True))
     ceiling: Decimal | None = None
-    file_prices: Prices | None = None
+    file_prices: Prices | None = field(default=None, metadata=stored("of_file", encode=prices.to_document))
 
     @property
     def limit(self) -> Decimal | None:
@@ -340,55 +345,6 @@ def _committed(terms: Terms, cell: Cell) -> Decimal:
     return ZERO if cell.status is CellStatus.PENDING or not cell.phases else terms.expected(cell.cell)
 
 
-# Storage
-
-
 def to_document(terms: Terms) -> dict[str, Any]:
-    """Converts to values for DynamoDB, with amounts as decimals; the reverse of :func:`from_document`."""
-    cells = {
-        name: {
-            "expected": one.expected,
-            "on_demand": one.on_demand,
-            "attempts": one.attempts,
-            "own": one.own,
-            "cross_zone_gb": one.cross_zone_gb,
-            "hourly": dict(one.hourly),
-            "licenses": dict(one.licenses),
-            "requests": dict(one.requests),
-        }
-        for name, one in terms.cells.items()
-    }
-    return {
-        "format": FORMAT,
-        "prices": prices.to_document(terms.prices),
-        "billing": terms.billing,
-        "budget": terms.budget,
-        "cells": cells,
-        "ceiling": terms.ceiling,
-        "of_file": prices.to_document(terms.file_prices) if terms.file_prices else None,
-    }
-
-
-def from_document(document: Mapping[str, Any]) -> Terms:
-    cells = {
-        name: CellTerms(
-            Decimal(str(one["expected"])),
-            Decimal(str(one["on_demand"])),
-            int(one["attempts"]),
-            Decimal(str(one["own"])),
-            Decimal(str(one["cross_zone_gb"])),
-            {role: Decimal(str(price)) for role, price in one.get("hourly", {}).items()},
-            {role: Decimal(str(price)) for role, price in one.get("licenses", {}).items()},
-            {name: Decimal(str(count)) for name, count in one.get("requests", {}).items()},
-        )
-        for name, one in document["cells"].items()
-    }
-    stored = document.get("of_file")
-    return Terms(
-        prices.from_document(document["prices"]),
-        document["billing"],
-        exact(document.get("budget")),
-        cells,
-        exact(document.get("ceiling")),
-        prices.from_document(stored) if stored else None,
-    )
+    """Converts to values for DynamoDB, with amounts as decimals."""
+    return {"format": FORMAT, **codec.to_document(terms)}

@@ -10,12 +10,12 @@ from datetime import datetime
 from typing import Any
 
 from troop.bench.aws.node_reservations import NodeReservations
-from troop.bench.aws.run_items import RUN, key, market_document
+from troop.bench.aws.run_items import RUN, key
 from troop.bench.aws.run_rows import RunRows
 from troop.bench.definition.limits import no_room
 from troop.bench.definition.problems import BadBenchmarkError
 from troop.bench.definition.standing import Counts, Market, Standing, reserved
-from troop.shared import moments
+from troop.shared import codec, moments
 from troop.shared.aws.dynamo import typed
 from troop.shared.aws.throttling import Sleep
 from troop.shared.aws.transact import ConditionFailed, transact
@@ -89,7 +89,7 @@ class FleetRecord:
             False, and nothing is changed, if another check has decided since, or the fleet was resized or closed.
         """
         values = {
-            ":market": market_document(market),
+            ":market": {role: codec.to_document(one) for role, one in market.items()},
             ":next": standing.decisions + 1,
             ":before": standing.decisions,
             ":desired": dict(standing.desired),

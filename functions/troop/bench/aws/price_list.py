@@ -155,7 +155,7 @@ def _reservation(dimensions: Iterable[Mapping[str, Any]], currency: str) -> Comm
             hourly = amount
         else:
             upfront += amount
-    return Committed(hourly or ZERO, upfront) if hourly or upfront else None
+    return Committed(hourly or ZERO, upfront=upfront) if hourly or upfront else None
 
 
 def _until_none(prices: Iterable[Priced | None]) -> Iterator[Priced]:

@@ -24,7 +24,6 @@ from troop.bench.aws.run_items import (
     TERMS,
     cell_item,
     key,
-    left_documents,
     name_of,
     run_item,
     run_of,
@@ -37,10 +36,9 @@ from troop.bench.aws.run_rows import IS_OPEN, MOST_PARTS, RunRows
 from troop.bench.definition.limits import no_room
 from troop.bench.definition.money import ZERO, rounded
 from troop.bench.definition.problems import BadBenchmarkError
-from troop.bench.money import costs
 from troop.bench.money.costs import Cost
 from troop.bench.records.record import Cell, LeftBehind, Run, RunStatus
-from troop.shared import moments
+from troop.shared import codec, moments
 from troop.shared.aws.dynamo import typed
 from troop.shared.aws.throttling import Sleep
 from troop.shared.aws.transact import ConditionFailed, transact
@@ -277,7 +275,7 @@ class RunTable:
         update = "SET #left = :left" if left else "REMOVE #left"
         condition, values = "attribute_exists(#item)", dict[str, Any]()
         if left:
-            values[":left"] = left_documents(left)
+            values[":left"] = [codec.to_document(one) for one in left]
         if run.ended_at is not None:
             names["#open"] = RUNS_BY_OPEN.partition
             if left:
@@ -347,9 +345,9 @@ class RunTable:
         Raises:
             MissingRunError: there is no such cell or run.
         """
-        update, values = "SET cost = :cost", {":cost": costs.to_document(cost)}
+        update, values = "SET cost = :cost", {":cost": codec.to_document(cost)}
         if file_cost is not None:
-            update, values[":file_cost"] = f"{update}, cost_of_file = :file_cost", costs.to_document(file_cost)
+            update, values[":file_cost"] = f"{update}, cost_of_file = :file_cost", codec.to_document(file_cost)
         try:
             self.rows.update(
                 run, CELL + cell if cell else RUN, update, "attribute_exists(#item)", values, {"#item": "item"}

@@ -45,12 +45,12 @@ class Committed:
     """The price of a node that is reserved, or covered by a savings plan, for a whole term.
 
     Attributes:
-        hourly: of each hour of the term, used or not.
         upfront: once.
+        hourly: of each hour of the term, used or not.
     """
 
+    upfront: Decimal = field(default=ZERO, kw_only=True)
     hourly: Decimal
-    upfront: Decimal = ZERO
 
     def an_hour(self, term: str) -> Decimal:
         """Returns the price of an hour, with its part of the upfront price."""
@@ -140,7 +140,7 @@ def money_of(document: Mapping[str, Any]) -> Money:
 def committed_of(prices: Mapping[str, Any]) -> dict[str, Committed]:
     """Reads the prices by term among the keys of a document. A price is a number, or has ``hourly`` and ``upfront``."""
     return {
-        term: Committed(Decimal(str(one["hourly"])), Decimal(str(one.get("upfront", 0))))
+        term: Committed(Decimal(str(one["hourly"])), upfront=Decimal(str(one.get("upfront", 0))))
         if isinstance(one, Mapping)
         else Committed(Decimal(str(one)))
         for term in TERMS

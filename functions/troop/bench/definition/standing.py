@@ -17,6 +17,7 @@ from troop.bench.definition.definition import ON_DEMAND, SPOT, surge
 from troop.bench.definition.limits import setting
 from troop.bench.definition.problems import BadBenchmarkError, Problem
 from troop.bench.definition.roster import Node
+from troop.shared.codec import stored
 
 SETUP = "setup"
 """The phase that each node runs once, independently, before it counts as ready."""
@@ -28,6 +29,9 @@ FIRST_WAIT, LONGEST_WAIT = 5, 120
 
 GROWTH = 3
 """Divisor of the time since the launch: the quotient is the wait until the next poll."""
+
+
+_OMIT = stored(omit=True)
 
 
 @dataclass(frozen=True)
@@ -61,8 +65,8 @@ class Market:
         surplus_since: since when the backup has had more nodes than needed; None if it has not.
     """
 
-    short_since: datetime | None = None
-    surplus_since: datetime | None = None
+    short_since: datetime | None = field(default=None, metadata=_OMIT)
+    surplus_since: datetime | None = field(default=None, metadata=_OMIT)
 
 
 @dataclass(frozen=True)
@@ -89,12 +93,14 @@ class Standing:
     seen: Mapping[str, Counts] = field(default_factory=dict)
     seen_at: datetime | None = None
     ready_within: int | None = None
-    backups: Mapping[str, int] = field(default_factory=dict)
-    max_prices: Mapping[str, Decimal] = field(default_factory=dict)
-    market: Mapping[str, Market] = field(default_factory=dict)
-    decisions: int = 0
-    ranks: bool = False
-    fixed: frozenset[str] = frozenset()
+    backups: Mapping[str, int] = field(default_factory=dict, metadata=_OMIT)
+    max_prices: Mapping[str, Decimal] = field(default_factory=dict, metadata=_OMIT)
+    market: Mapping[str, Market] = field(default_factory=dict, metadata=_OMIT)
+    decisions: int = field(default=0, metadata=_OMIT)
+    ranks: bool = field(default=False, metadata=_OMIT)
+    fixed: frozenset[str] = field(
+        default=frozenset(), metadata=stored(omit=lambda fleet: not (fleet.ranks or fleet.fixed))
+    )
 
 
 class Place(StrEnum):

@@ -54,7 +54,7 @@ def _committed(value: Any) -> Committed:
         return Committed(_HOUR.parse(value))
     if value.keys() != set(_PARTS):
         raise ValueError
-    return Committed(_HOUR.parse(value["hourly"]), _UPFRONT.parse(value["upfront"]))
+    return Committed(_HOUR.parse(value["hourly"]), upfront=_UPFRONT.parse(value["upfront"]))
 
 
 _COMMITTED = {

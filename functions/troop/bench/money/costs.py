@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from troop.bench.definition.money import USD, ZERO, exact, rounded, total
+from troop.bench.definition.money import USD, ZERO, rounded, total
+from troop.shared import codec
+from troop.shared.codec import stored
+
+_ROUNDED, _REQUIRED = stored(encode=rounded, required=True), stored(required=True)
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,7 @@ class Item:
     """
 
     what: str
-    quantity: Decimal
+    quantity: Decimal = field(metadata=_ROUNDED)
     unit: str
     price: Decimal | None
 
@@ -31,9 +35,18 @@ class Item:
         return None if self.price is None else self.quantity * self.price
 
 
+def item_document(item: Item) -> dict[str, Any]:
+    """Converts a line to its document, which has the amount, too."""
+    return codec.to_document(item) | {"amount": None if item.amount is None else rounded(item.amount)}
+
+
+def _item_documents(items: Iterable[Item]) -> list[dict[str, Any]]:
+    return [item_document(item) for item in items]
+
+
 @dataclass(frozen=True)
 class Cost:
-    """The bill of a cell or a run.
+    """The bill of a cell or a run. Its document has amounts rounded to a millionth.
 
     Attributes:
         amount: sum of all lines with a known price.
@@ -41,11 +54,11 @@ class Cost:
         on_demand: what the same would have cost with all nodes on demand; None if unknown, or without spot nodes.
     """
 
-    amount: Decimal = ZERO
-    currency: str = USD
-    items: tuple[Item, ...] = ()
-    unknown: tuple[str, ...] = ()
-    on_demand: Decimal | None = None
+    amount: Decimal = field(default=ZERO, metadata=_ROUNDED)
+    currency: str = field(default=USD, metadata=_REQUIRED)
+    items: tuple[Item, ...] = field(default=(), metadata=stored(encode=_item_documents, required=True))
+    unknown: tuple[str, ...] = field(default=(), metadata=_REQUIRED)
+    on_demand: Decimal | None = field(default=None, metadata=stored(encode=rounded, omit=True))
 
 
 def cost_of(items: Iterable[Item], currency: str) -> Cost:
@@ -66,39 +79,3 @@ def role_of(text: str) -> str | None:
     """Returns the role at the beginning of an item's text: ``drivers`` of ``drivers, storage gp3``."""
     role, comma, _ = text.partition(", ")
     return role if comma and " " not in role else None
-
-
-def to_document(cost: Cost) -> dict[str, Any]:
-    """Converts to values for DynamoDB, with amounts as decimals rounded to a millionth; the reverse of
-    :func:`from_document`.
-    """
-    return {
-        "amount": rounded(cost.amount),
-        "currency": cost.currency,
-        "items": [item_document(item) for item in cost.items],
-        "unknown": list(cost.unknown),
-        **({} if cost.on_demand is None else {"on_demand": rounded(cost.on_demand)}),
-    }
-
-
-def item_document(item: Item) -> dict[str, Any]:
-    return {
-        "what": item.what,
-        "quantity": rounded(item.quantity),
-        "unit": item.unit,
-        "price": item.price,
-        "amount": None if item.amount is None else rounded(item.amount),
-    }
-
-
-def from_document(document: Mapping[str, Any]) -> Cost:
-    return Cost(
-        amount=Decimal(str(document["amount"])),
-        currency=document["currency"],
-        items=tuple(
-            Item(one["what"], Decimal(str(one["quantity"])), one["unit"], exact(one.get("price")))
-            for one in document["items"]
-        ),
-        unknown=tuple(document["unknown"]),
-        on_demand=exact(document.get("on_demand")),
-    )

@@ -8,7 +8,9 @@ from decimal import Decimal
 from typing import Any
 
 from troop.bench.definition.definition import SPOT
-from troop.bench.definition.money import CROSS_ZONE, INITIALIZATION, STORAGE, USD, Committed, Money, committed_of, exact
+from troop.bench.definition.money import CROSS_ZONE, INITIALIZATION, STORAGE, USD, Committed, Money
+from troop.shared import codec
+from troop.shared.codec import stored
 
 FORMAT = "troop.prices/1"
 
@@ -61,6 +63,9 @@ class VolumePrice:
     throughput_mib: Decimal | None = None
 
 
+_REQUIRED = stored(required=True)
+
+
 @dataclass(frozen=True)
 class Prices:
     """The prices for a run's cost.
@@ -75,13 +80,13 @@ class Prices:
         committed: of nodes that are reserved or covered by a savings plan, by instance type and term.
     """
 
-    currency: str = USD
-    on_demand: Mapping[str, Decimal] = field(default_factory=dict)
-    spot: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
-    volumes: Mapping[str, VolumePrice] = field(default_factory=dict)
+    currency: str = field(default=USD, metadata=_REQUIRED)
+    on_demand: Mapping[str, Decimal] = field(default_factory=dict, metadata=_REQUIRED)
+    spot: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict, metadata=_REQUIRED)
+    volumes: Mapping[str, VolumePrice] = field(default_factory=dict, metadata=_REQUIRED)
     cross_zone_gb: Decimal | None = None
-    committed: Mapping[str, Mapping[str, Committed]] = field(default_factory=dict)
     initialization: Decimal | None = None
+    committed: Mapping[str, Mapping[str, Committed]] = field(default_factory=dict)
 
     def hour(self, instance_type: str, purchase: str, zone: str | None = None) -> Decimal | None:
         """Returns the hourly price of one node; None if unknown. Without a zone, the highest spot price applies."""
@@ -183,44 +188,5 @@ def _tiers(iops: int) -> list[int]:
 
 
 def to_document(prices: Prices) -> dict[str, Any]:
-    """Converts to values for JSON or DynamoDB, with prices as decimals; the reverse of :func:`from_document`."""
-    return {
-        "format": FORMAT,
-        "currency": prices.currency,
-        "on_demand": dict(prices.on_demand),
-        "spot": {name: dict(zones) for name, zones in prices.spot.items()},
-        "volumes": {
-            name: {"gib": price.gib, "iops": list(price.iops), "throughput_mib": price.throughput_mib}
-            for name, price in prices.volumes.items()
-        },
-        CROSS_ZONE: prices.cross_zone_gb,
-        INITIALIZATION: prices.initialization,
-        "committed": {
-            name: {term: {"upfront": one.upfront, "hourly": one.hourly} for term, one in by_term.items()}
-            for name, by_term in prices.committed.items()
-        },
-    }
-
-
-def from_document(document: Mapping[str, Any]) -> Prices:
-    """Reads a stored document. Accepts floats, as JSON stores prices."""
-    return Prices(
-        currency=document["currency"],
-        on_demand=_decimals(document["on_demand"]),
-        spot={name: _decimals(zones) for name, zones in document["spot"].items()},
-        volumes={
-            name: VolumePrice(
-                exact(price.get("gib")),
-                tuple(Decimal(str(one)) for one in price["iops"]),
-                exact(price.get("throughput_mib")),
-            )
-            for name, price in document["volumes"].items()
-        },
-        cross_zone_gb=exact(document.get(CROSS_ZONE)),
-        initialization=exact(document.get(INITIALIZATION)),
-        committed={name: committed_of(by_term) for name, by_term in document.get("committed", {}).items()},
-    )
-
-
-def _decimals(values: Mapping[str, Any]) -> dict[str, Decimal]:
-    return {key: Decimal(str(value)) for key, value in values.items()}
+    """Converts to values for JSON or DynamoDB, with prices as decimals."""
+    return {"format": FORMAT, **codec.to_document(prices)}

@@ -14,10 +14,12 @@ from enum import StrEnum
 from typing import Any
 
 from troop.bench.definition.definition import PointPlace
-from troop.bench.definition.money import ZERO, exact
+from troop.bench.definition.money import ZERO
 from troop.bench.definition.plan import Variant
 from troop.bench.definition.standing import Standing
 from troop.bench.money.costs import Cost
+from troop.shared import codec, moments
+from troop.shared.codec import stored
 
 SCHEMA = 1
 """Version of the stored items' format."""
@@ -58,6 +60,9 @@ class Kind(StrEnum):
     VOLUME = "volume"
 
 
+_OMIT = stored(omit=True)
+
+
 @dataclass(frozen=True)
 class Disk:
     """A volume as EBS bills it: type, GiB, provisioned IOPS and MiB a second, and MiB a second of its initialization;
@@ -66,9 +71,9 @@ class Disk:
 
     type: str
     size_gib: int
-    iops: int | None = None
-    throughput_mib: int | None = None
-    initialization_mib: int | None = None
+    iops: int | None = field(default=None, metadata=_OMIT)
+    throughput_mib: int | None = field(default=None, metadata=_OMIT)
+    initialization_mib: int | None = field(default=None, metadata=_OMIT)
 
 
 @dataclass(frozen=True)
@@ -117,6 +122,12 @@ class LeftBehind:
     reason: str
 
 
+def _in_order(document: Mapping[str, Any]) -> dict[str, datetime]:
+    """Reads when steps began; a table does not store their order."""
+    began = {name: moments.parse(at) for name, at in document.items()}
+    return dict(sorted(began.items(), key=lambda pair: pair[1]))
+
+
 @dataclass(frozen=True)
 class Cell:
     """One cell of a run.
@@ -148,7 +159,7 @@ class Cell:
     cell: str
     status: CellStatus = CellStatus.PENDING
     phase: str = "launch"
-    phases: Mapping[str, datetime] = field(default_factory=dict)
+    phases: Mapping[str, datetime] = field(default_factory=dict, metadata=stored(decode=_in_order, required=True))
     reason: str | None = None
     results: list[dict[str, Any]] | None = None
     closed_at: datetime | None = None
@@ -189,11 +200,15 @@ class Expected:
     currency: str
     budget: Decimal | None = None
 
-    @classmethod
-    def of(cls, document: Mapping[str, Any]) -> Expected:
-        """Reads its stored attributes: decimals, or JSON numbers."""
-        expected, most = Decimal(str(document["expected"])), Decimal(str(document["most"]))
-        return cls(expected, most, document["currency"], exact(document.get("budget")))
+
+def _standing_of(document: Mapping[str, Any]) -> Standing | None:
+    """Reads the keys of a standing fleet among those of its run, with roles in their order."""
+    if "desired" not in document:
+        return None
+    # Before files could say it, ranks alone showed that a role's size matters.
+    fixed = document["desired"] if document.get("ranks") else ()
+    in_order = {key: dict(sorted(one.items())) for key, one in document.items() if isinstance(one, Mapping)}
+    return codec.from_document(Standing, {"fixed": list(fixed), **document, **in_order})
 
 
 @dataclass(frozen=True)
@@ -233,9 +248,9 @@ class Run:
     closed_at: datetime | None = None
     ended_at: datetime | None = None
     reason: str | None = None
-    standing: Standing | None = None
+    standing: Standing | None = field(default=None, metadata=stored(flat=True, decode=_standing_of))
     estimate: Expected | None = None
     cost: Cost | None = None
     cost_of_file: Cost | None = None
-    counted: Decimal = ZERO
-    left_behind: tuple[LeftBehind, ...] = ()
+    counted: Decimal = field(default=ZERO, metadata=_OMIT)
+    left_behind: tuple[LeftBehind, ...] = field(default=(), metadata=_OMIT)

@@ -34,6 +34,7 @@ from troop.bench.definition.plan import Plan, PlannedCell, Variant
 from troop.bench.measuring.verdicts import GRACE
 from troop.bench.money import prices as books
 from troop.bench.money.prices import Prices, VolumePrice
+from troop.shared import codec
 
 D = Decimal
 GP3 = VolumePrice(D("0.08"), (D("0.005"),), D("0.04"))
@@ -286,17 +287,17 @@ def test_a_license_costs_each_node_hour_of_its_role() -> None:
 
 
 def test_limits_use_list_price_and_author_sees_committed_price() -> None:
-    listed = Prices(committed={"c7g.large": {"1y": Committed(D(3)), "3y": Committed(D(1), D(26280))}})
+    listed = Prices(committed={"c7g.large": {"1y": Committed(D(3)), "3y": Committed(D(1), upfront=D(26280))}})
     money = Money(prices={"c7g.large": Price(committed={"1y": Committed(D(2))}), "c5.large": Price(D(1))})
     assert listed.completed_by(money).committed_hour("c7g.large", "1y") == 3
     assert listed.replaced_by(money).committed_hour("c7g.large", "1y") == 2
     assert listed.replaced_by(money).committed_hour("c7g.large", "3y") == 2
     assert Prices().completed_by(money).committed_hour("c7g.large", "1y") == 2
     assert listed.committed_hour("c5.large", "1y") is None
-    assert books.from_document(json.loads(json.dumps(books.to_document(listed), default=float))) == listed
+    assert codec.from_document(Prices, json.loads(json.dumps(books.to_document(listed), default=float))) == listed
     older = books.to_document(listed)
     del older["committed"]
-    assert books.from_document(older).committed == {}
+    assert codec.from_document(Prices, older).committed == {}
 
 
 # The budget
@@ -323,7 +324,7 @@ def test_run_that_can_exceed_its_budget_has_a_warning() -> None:
 
 def test_prices_survive_json() -> None:
     stored = json.loads(json.dumps(books.to_document(PRICES), default=float))
-    assert books.from_document(stored) == PRICES
+    assert codec.from_document(Prices, stored) == PRICES
 
 
 def test_items_of_an_estimate_add_up() -> None:

@@ -14,8 +14,9 @@ from troop.bench.admission.estimate import BOOT, expected_seconds
 from troop.bench.definition.definition import READ, Benchmark, Volume, from_document, to_document
 from troop.bench.definition.money import INITIALIZATION, Money
 from troop.bench.fleets.fleet_requests import Image, template_data
-from troop.bench.money.prices import from_document as prices_of
+from troop.bench.money.prices import Prices
 from troop.bench.money.prices import to_document as prices_document
+from troop.shared import codec
 
 SNAPSHOT = "snap-0123456789abcdef0"
 
@@ -69,6 +70,6 @@ def test_a_rate_without_a_price_is_unknown_never_free() -> None:
 
 def test_prices_keep_it() -> None:
     book = replace(PRICES, initialization=Decimal("0.0012"))
-    assert prices_of(prices_document(book)) == book
+    assert codec.from_document(Prices, prices_document(book)) == book
     earlier = {key: value for key, value in prices_document(PRICES).items() if key != INITIALIZATION}
-    assert prices_of(earlier).initialization is None
+    assert codec.from_document(Prices, earlier).initialization is None

@@ -18,10 +18,10 @@ from troop.bench.admission.estimate import OWN, REQUESTS, TRAFFIC, estimate
 from troop.bench.admission.spending import CellTerms, Terms, actual, bought, over_budget, terms_of
 from troop.bench.definition.definition import ON_DEMAND, SPOT
 from troop.bench.definition.money import HOURLY, S3_GETS, S3_PUTS, Money
-from troop.bench.money import costs
 from troop.bench.money.costs import Cost
 from troop.bench.money.prices import Prices
 from troop.bench.records.record import Cell, CellStatus, Disk, Kind, Resource
+from troop.shared import codec
 
 D = Decimal
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -119,9 +119,9 @@ def test_a_license_is_paid_for_the_time_of_each_node_of_its_role() -> None:
     again = actual(terms, [second], [replace(nodes[0], cell="c001-2")], NOON)
     assert "servers, license, as stated" in {item.what for item in again.items}, "another attempt pays it too"
     stored = json.loads(json.dumps(spending.to_document(terms), default=float))
-    assert spending.from_document(stored) == terms
+    assert codec.from_document(Terms, stored) == terms
     del stored["cells"]["c001"]["licenses"]
-    assert spending.from_document(stored).cells["c001"] == CELL
+    assert codec.from_document(Terms, stored).cells["c001"] == CELL
 
 
 def test_spot_is_paid_by_the_zones_price_and_on_demand_apart() -> None:
@@ -259,8 +259,8 @@ def test_terms_are_read_as_they_were_written(amount: Decimal, budget: Decimal | 
     terms = Terms(
         PRICES, HOURLY, budget, {"c001": CellTerms(amount, amount, 2, amount, amount, requests={S3_PUTS: amount})}
     )
-    assert spending.from_document(spending.to_document(terms)) == terms
-    assert spending.from_document(json.loads(json.dumps(spending.to_document(terms), default=float))) == terms
+    assert codec.from_document(Terms, spending.to_document(terms)) == terms
+    assert codec.from_document(Terms, json.loads(json.dumps(spending.to_document(terms), default=float))) == terms
 
 
 def test_terms_are_those_of_the_estimate() -> None:
@@ -276,7 +276,7 @@ def test_terms_are_those_of_the_estimate() -> None:
 
 def test_a_cost_is_read_as_it_was_written() -> None:
     cost = actual(TERMS, [DONE], [node("i-1", 3601), node("i-2", 59, purchase=SPOT)], NOON)
-    again = costs.from_document(costs.to_document(cost))
+    again = codec.from_document(Cost, codec.to_document(cost))
     assert abs(again.amount - cost.amount) < D("0.000001")
     assert [line.what for line in again.items] == [line.what for line in cost.items]
 
@@ -286,7 +286,7 @@ def test_savings_of_spot_are_the_difference_to_the_on_demand_price() -> None:
     cost = actual(TERMS, [DONE], nodes, NOON)
     assert cost.on_demand is not None
     assert cost.on_demand - cost.amount == 2 * (D("0.0725") - D("0.03")) + (D("0.0725") - D("0.04"))
-    assert costs.from_document(costs.to_document(cost)).on_demand == D(str(round(cost.on_demand, 6)))
+    assert codec.from_document(Cost, codec.to_document(cost)).on_demand == D(str(round(cost.on_demand, 6)))
     assert actual(TERMS, [DONE], [node("i-3", 1800)], NOON).on_demand is None, "nothing was on spot"
     unknown = [*nodes, node("i-4", 60, purchase=SPOT, instance_type="c9.none")]
     assert actual(TERMS, [DONE], unknown, NOON).on_demand is None

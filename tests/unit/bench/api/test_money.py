@@ -361,7 +361,7 @@ def test_cheapest_standard_reservation_of_each_term_counts(account: Account, mar
     for _ in range(2):  # as it is read, and as it is cached
         prices, _why = book("eu-central-1", market, account).read(["c7g.large", "c5.large"], {}, [])
         assert prices.committed == {
-            "c7g.large": {"1y": Committed(D(0), D(420)), "3y": Committed(D("0.02"), D("262.8"))}
+            "c7g.large": {"1y": Committed(D(0), upfront=D(420)), "3y": Committed(D("0.02"), upfront=D("262.8"))}
         }
         assert prices.committed_hour("c7g.large", "3y") == D("0.03")
         assert prices.on_demand["c7g.large"] == D("0.0775")

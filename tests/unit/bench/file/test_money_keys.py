@@ -51,7 +51,7 @@ def test_a_commitment_has_a_price_for_its_term_with_or_without_an_upfront_part()
     its = {"on_demand": 3.1, "1y": 1.9, "3y": {"upfront": 7280, "hourly": 0.621}}
     actual = money(prices={"i4i.large": its, "c7g.large": {"3y": 0.05}})
     assert actual.prices == {
-        "i4i.large": Price(D("3.1"), None, {"1y": Committed(D("1.9")), "3y": Committed(D("0.621"), D(7280))}),
+        "i4i.large": Price(D("3.1"), None, {"1y": Committed(D("1.9")), "3y": Committed(D("0.621"), upfront=D(7280))}),
         "c7g.large": Price(committed={"3y": Committed(D("0.05"))}),
     }
     assert actual.prices["i4i.large"].committed["3y"].an_hour("3y") == D("0.621") + D(7280) / (3 * 8760)

@@ -205,7 +205,7 @@ HOURS_3Y = 3 * 8760
         (Pricing(term="1y"), 3.25, 3.25 * 15 * 8760),  # no price for a year: as bought
         (Pricing(source="file"), 2.15, None),
         (Pricing(types={"s.large": Committed(D("1.85"))}), 2.0, None),
-        (Pricing(term="3y", types={"s.large": Committed(D("0.85"), D(26280))}), 2.0, 2.0 * 15 * HOURS_3Y),
+        (Pricing(term="3y", types={"s.large": Committed(D("0.85"), upfront=D(26280))}), 2.0, 2.0 * 15 * HOURS_3Y),
     ],
 )
 def test_prices_are_those_that_the_user_chooses(pricing: Pricing, hourly: float, total: float | None) -> None:

@@ -99,6 +99,11 @@ def from_document(kind: type[T], document: Any) -> T:
     return kind(**values)
 
 
+def keys(kind: Any) -> tuple[str, ...]:
+    """Returns the keys of a dataclass's documents in their order; of a flat field, its name with a star."""
+    return tuple(f"*{part.name}" if part.flat else part.key for part in _parts(kind))
+
+
 class _Part(NamedTuple):
     """How a field is stored. Without ``encode``, its value stays as it is."""
 

@@ -57,7 +57,7 @@ class CellTerms:
     requests: Mapping[str, Decimal] = field(default_factory=dict)
 
 
-_PRICES = stored(encode=prices.to_document)
+_PRICES, _FILE_PRICES = stored(encode=prices.to_document), stored("of_file", encode=prices.to_document)
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Terms:
     budget: Decimal | None = None
     cells: Mapping[str, CellTerms] = field(default_factory=dict, metadata=stored(required=True))
     ceiling: Decimal | None = None
-    file_prices: Prices | None = field(default=None, metadata=stored("of_file", encode=prices.to_document))
+    file_prices: Prices | None = field(default=None, metadata=_FILE_PRICES)
 
     @property
     def limit(self) -> Decimal | None:

@@ -84,8 +84,8 @@ def document(
         {
             "format": FORMAT,
             "troop": version,
-            "run": _of(codec.to_document(run), _RUN),
-            "cells": [_of(codec.to_document(cell), _CELL) for cell in sorted(cells, key=lambda cell: cell.cell)],
+            "run": _picked(codec.to_document(run), _RUN),
+            "cells": [_picked(codec.to_document(cell), _CELL) for cell in sorted(cells, key=lambda cell: cell.cell)],
             "nodes": [codec.to_document(_node(one)) for one in nodes],
             "left": [{"cell": one.cell, "kind": one.kind.value, "name": one.name} for one in left],
             "terms": None if terms is None else spending.to_document(terms),
@@ -103,14 +103,14 @@ def from_document(document: Any) -> StoredRecord:
     if not isinstance(document, Mapping) or document.get("format") != FORMAT:
         raise RecordError(f"a run's record must be an object with format {FORMAT}")
     try:
-        run = _of(document["run"], _RUN)
-        cells = [{"run": run["run"], **_of(cell, _CELL)} for cell in document["cells"]]
+        run = _picked(document["run"], _RUN)
+        cells = [{"run": run["run"], **_picked(cell, _CELL)} for cell in document["cells"]]
         return codec.from_document(StoredRecord, {**document, "run": run, "cells": cells})
     except (LookupError, TypeError, ValueError) as error:
         raise RecordError(f"the run's stored record is damaged: {error}") from None
 
 
-def _of(document: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+def _picked(document: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
     return {key: document[key] for key in keys if key in document}
 
 

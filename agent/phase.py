@@ -18,7 +18,7 @@ from agent.sampler import Sampler
 from agent.script_samples import samples_with
 from troop.measure.live import Live
 from troop.measure.summary import FAILED, LOST, MOST_BYTES, OK, TIMED_OUT, Clock, Summary
-from troop.measure.summary_size import TARGET_BYTES, fitted
+from troop.measure.summary_size import TARGET_BYTES, fit_summary
 
 LOST_CODE = 75
 """The exit code of a script whose subject is lost, such as a server that has died."""
@@ -96,7 +96,7 @@ def perform(
     summary = replace(summary, samples=samples_with(place.results(phase), summary.samples, problems))
     if problems and summary.outcome == OK:
         summary = replace(summary, outcome=FAILED, reason="; ".join(problems[:MOST_PROBLEMS]))
-    summary, left_out = fitted(summary, summary_bytes, min(MOST_BYTES, 2 * summary_bytes))
+    summary, left_out = fit_summary(summary, summary_bytes, min(MOST_BYTES, 2 * summary_bytes))
     for sentence in left_out:
         say(sentence)
     say(f"{phase}: {summary.outcome}" + (f", {summary.reason}" if summary.reason else ""))

@@ -8,7 +8,7 @@ from pathlib import Path
 from agent.collect import MOST_FILES
 from troop.measure.operations import OperationsError
 from troop.measure.summary import Samples, SummaryError, parse_samples
-from troop.measure.tool_samples import FORMAT, over
+from troop.measure.tool_samples import FORMAT, replace_samples
 
 LARGEST = 64 << 20
 
@@ -34,5 +34,5 @@ def samples_with(results: Path, sampled: Samples | None, problems: list[str]) ->
             problems.append(f"{path.name} of the script's results cannot be read: {error}")
             continue
         if sampled is not None and samples is not None:
-            sampled = over(sampled, samples)
+            sampled = replace_samples(sampled, samples)
     return sampled

@@ -14,7 +14,7 @@ TARGET_BYTES = 12 << 20
 """The weight above which data is left out. The rest up to :data:`~troop.measure.summary.MOST_BYTES` is a reserve."""
 
 
-def fitted(summary: Summary, target: int = TARGET_BYTES, most: int = MOST_BYTES) -> tuple[Summary, list[str]]:
+def fit_summary(summary: Summary, target: int = TARGET_BYTES, most: int = MOST_BYTES) -> tuple[Summary, list[str]]:
     """Shortens a summary that is too large.
 
     Removes the samples of devices, then counts by second, then times over time, each from the rarest operations first;
@@ -34,7 +34,7 @@ def fitted(summary: Summary, target: int = TARGET_BYTES, most: int = MOST_BYTES)
         omissions.append(f"samples of {len(devices.series)} devices are left out, because the summary is too large")
         size = weight(summary.document())
     rarest = sorted(operations, key=lambda name: (_ended(operations[name]), name))
-    for name, part in (("counts by second", "per_second"), ("times over time", "over_time")):
+    for kind, part in (("counts by second", "per_second"), ("times over time", "over_time")):
         for name in rarest:
             if size <= target:
                 break
@@ -42,7 +42,7 @@ def fitted(summary: Summary, target: int = TARGET_BYTES, most: int = MOST_BYTES)
             if saved := weight(replace(nothing, **{part: its}).document(True)) - weight(nothing.document(True)):
                 size -= saved
                 operations[name] = replace(operations[name], **{part: getattr(nothing, part)})
-                omissions.append(f"{name}: {name} are left out, because all operations have too many in total")
+                omissions.append(f"{name}: {kind} are left out, because all operations have too many in total")
     summary = replace(summary, operations=operations)
     if size <= most:
         return summary, omissions

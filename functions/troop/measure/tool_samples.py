@@ -14,7 +14,7 @@ FORMAT = "troop.samples/1"
 Values = Sequence[Optional[int]]
 
 
-def over(sampled: Samples, reported: Samples) -> Samples:
+def replace_samples(sampled: Samples, reported: Samples) -> Samples:
     """Returns ``sampled`` with the values of ``reported`` where it has any.
 
     Start, interval and length stay those of ``sampled``: all nodes of a phase have the same interval.

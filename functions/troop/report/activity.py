@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from troop.bench.fleets.instance_types import TypeFacts
+from troop.bench.fleets.type_facts import TypeFacts
 from troop.measure.device_samples import EBS
 from troop.measure.summary import BUSIEST, EBS_EXCEEDED, NETWORK_EXCEEDED, busy
 from troop.report.document import DeviceUse, Node

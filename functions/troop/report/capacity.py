@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from troop.bench.definition.definition import Benchmark, Volume
 from troop.bench.definition.roster import Member, Roster
-from troop.bench.fleets.instance_types import MB, TypeFacts
+from troop.bench.fleets.type_facts import MB, TypeFacts
 from troop.bench.money.prices import IOPS_INCLUDED, THROUGHPUT_INCLUDED
 from troop.report.document import Capacity, InstanceType
 

@@ -15,7 +15,7 @@ from troop.bench.definition.phase_limits import Outcome
 from troop.bench.definition.plan import Variant
 from troop.bench.definition.roster import Roster
 from troop.bench.definition.roster import from_document as roster_of
-from troop.bench.fleets.instance_types import TypeFacts
+from troop.bench.fleets.type_facts import TypeFacts
 from troop.bench.measuring import judging
 from troop.bench.measuring.open_loop import targets
 from troop.bench.measuring.verdicts import name_some

@@ -18,7 +18,7 @@ _SEVERITIES = ("error", "warning", "note")
 
 
 @dataclass(frozen=True)
-class Group:
+class FindingGroup:
     """Findings with the same cause, in their order; often one.
 
     Attributes:
@@ -39,7 +39,7 @@ class Group:
         return len(self.findings) > 1 or bool(self.cause and len(self.first.text) > SHORT)
 
 
-def groups(report: Report) -> list[Group]:
+def group_findings(report: Report) -> list[FindingGroup]:
     """Returns the findings of a report by severity, in the order of the first of each group."""
     ordered = sorted(report.findings, key=lambda finding: _SEVERITIES.index(finding.severity))
     titles = {cell.cell: _titles(cell) for cell in report.cells}
@@ -48,7 +48,7 @@ def groups(report: Report) -> list[Group]:
         kind = _kind(one.text, titles.get(one.cell or "", [])) if one.cell else str(place)
         by_cause.setdefault((one.severity, one.cause, "" if one.cause else kind), []).append(one)
     return [
-        Group(same, cause, list(dict.fromkeys(one.cell for one in same if one.cell)))
+        FindingGroup(same, cause, list(dict.fromkeys(one.cell for one in same if one.cell)))
         for (_, cause, _), same in by_cause.items()
     ]
 

@@ -93,7 +93,7 @@ def report_page(report: Report, script: str) -> str:
         answer=overview.answer(report),
         told=f"{overview.headline(report)} {overview.cost(report)}",
         keys=overview.keys(report),
-        findings=findings.groups(report),
+        findings=findings.group_findings(report),
         states_reason=any(not one.cell and reason in one.text for one in report.findings),
         limits=limits,
         limits_left_out=limits_left_out,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from troop.bench.fleets.instance_types import GBIT, MB, TypeFacts
+from troop.bench.fleets.type_facts import GBIT, MB, TypeFacts
 from troop.bench.measuring.verdicts import name_some
 from troop.measure.summary import EBS_EXCEEDED, NETWORK_EXCEEDED
 from troop.report.document import Cell, Finding, Node, Phase

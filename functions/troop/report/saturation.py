@@ -15,7 +15,7 @@ from typing import Final
 
 from troop.bench.definition.definition import is_load
 from troop.bench.definition.plan import shown_value
-from troop.bench.fleets.instance_types import GBIT, TypeFacts
+from troop.bench.fleets.type_facts import GBIT, TypeFacts
 from troop.report.document import Cell, Finding, Operation, Phase
 from troop.report.processors import loads, waits
 from troop.report.totals import rows_of

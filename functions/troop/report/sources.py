@@ -14,8 +14,8 @@ from troop.bench.admission import estimate
 from troop.bench.definition import names
 from troop.bench.definition.definition import Benchmark, DefinitionError, from_document
 from troop.bench.definition.plan import Variant, from_plan_document, on_demand
-from troop.bench.fleets import instance_types
-from troop.bench.fleets.instance_types import TypeFacts
+from troop.bench.fleets import type_facts
+from troop.bench.fleets.type_facts import TypeFacts
 from troop.bench.measuring.attempts import latest
 from troop.bench.records import archive as files
 from troop.bench.records.archive import Archive, DamagedError, ReportError
@@ -145,7 +145,7 @@ def _estimate(archive: Archive, record: StoredRecord | None, findings: list[Find
 def _types(archive: Archive, findings: list[Finding]) -> dict[str, TypeFacts]:
     try:
         document = files.document(archive, files.INSTANCE_TYPES)
-        return {} if document is None else instance_types.from_document(document)
+        return {} if document is None else type_facts.from_document(document)
     except (DamagedError, ValueError) as error:
         text = f"{files.INSTANCE_TYPES} cannot be read ({error}): capacities and baselines of instances are unknown."
         findings.append(Finding(severity="warning", text=text))

@@ -13,7 +13,7 @@ from troop.measure.merge import Merger
 from troop.measure.merged_devices import MOST_NODE_SERIES
 from troop.measure.operations import Operation, Rate
 from troop.measure.summary import OPTIONAL, Samples, Summary, SummaryError, parse, parse_samples, samples_document
-from troop.measure.summary_size import encoded, fitted
+from troop.measure.summary_size import encoded, fit_summary
 
 VOLUME = Device("ebs", "/dev/sdf", 100 * 2**30)
 
@@ -130,9 +130,9 @@ def test_a_summary_that_is_too_large_loses_its_devices_first() -> None:
     devices = DeviceSamples(START, 2, {f"sd{n}": {"reads": [9] * 500} for n in range(20)})
     large = summary(1, samples=Samples(START, 1, sampled(cpu_user=[1]).series, devices))
     size = len(encoded(large.document()))
-    whole, omissions = fitted(large, target=size)
+    whole, omissions = fit_summary(large, target=size)
     assert (whole, omissions) == (large, [])
-    small, omissions = fitted(large, target=size - 1)
+    small, omissions = fit_summary(large, target=size - 1)
     assert small.samples is not None
     assert (small.samples.devices, small.outcome) == (None, "ok")
     assert omissions == ["samples of 20 devices are left out, because the summary is too large"]

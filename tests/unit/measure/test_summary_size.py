@@ -9,7 +9,7 @@ import pytest
 from tests.unit.measure.build import START, histogram_of, sampled, summary, windows
 from troop.measure.operations import LONGEST_SECONDS, Operation, PerSecond
 from troop.measure.summary import Summary, parse
-from troop.measure.summary_size import encoded, fitted, weight
+from troop.measure.summary_size import encoded, fit_summary, weight
 
 SECONDS = 500
 
@@ -34,14 +34,14 @@ def size(one: Summary) -> int:
 
 def test_small_summary_is_unchanged() -> None:
     whole = busy(get=5, put=3)
-    assert fitted(whole, target=size(whole)) == (whole, [])
+    assert fit_summary(whole, target=size(whole)) == (whole, [])
 
 
 def test_rarest_operations_lose_their_counts_by_second_and_retain_their_totals() -> None:
     whole = busy(common=9, rare=1, seldom=3)
-    one, sentences = fitted(whole, target=size(whole) - 1)
+    one, sentences = fit_summary(whole, target=size(whole) - 1)
     assert [sentence.split(":")[0] for sentence in sentences] == ["rare"]
-    two, _ = fitted(whole, target=size(one) - 1)
+    two, _ = fit_summary(whole, target=size(one) - 1)
     assert size(two) < size(one) < size(whole)
     copy = parse(json.loads(encoded(two.document())))
     assert {name for name, left in copy.operations.items() if left.per_second.count} == {"common"}
@@ -55,14 +55,14 @@ def test_equal_counts_that_need_few_bytes_are_not_more_than_are_read() -> None:
     counts = PerSecond(START, [0] * LONGEST_SECONDS, [0] * LONGEST_SECONDS)
     whole = summary(operations={f"o{n}": Operation(per_second=counts) for n in range(50)})
     assert len(encoded(whole.document())) < 1 << 20
-    less, sentences = fitted(whole)
+    less, sentences = fit_summary(whole)
     assert len(sentences) == 14
     assert len(parse(json.loads(encoded(less.document()))).operations) == 50
 
 
 def test_operations_lose_their_times_by_step_next() -> None:
     whole = busy(common=9, rare=1)
-    least, sentences = fitted(whole, target=0)
+    least, sentences = fit_summary(whole, target=0)
     assert [sentence.split(" are ")[0] for sentence in sentences] == [
         "rare: counts by second",
         "common: counts by second",
@@ -74,12 +74,12 @@ def test_operations_lose_their_times_by_step_next() -> None:
 
 def test_summary_that_stays_too_large_fails_with_its_size() -> None:
     whole = busy(common=9)
-    least, _ = fitted(whole, target=0)
-    small, sentences = fitted(whole, target=0, most=size(least) - 1)
+    least, _ = fit_summary(whole, target=0)
+    small, sentences = fit_summary(whole, target=0, most=size(least) - 1)
     assert (small.outcome, small.reason) == ("failed", sentences[-1])
     assert "the summary has 0.0 MiB; the limit is 0.0 MiB: record fewer operations" in sentences[-1]
     assert size(small) < size(least)
-    lost, _ = fitted(parse({**whole.document(), "outcome": "lost", "reason": "spot"}), target=0, most=10)
+    lost, _ = fit_summary(parse({**whole.document(), "outcome": "lost", "reason": "spot"}), target=0, most=10)
     assert (lost.outcome, lost.operations) == ("lost", {})
     assert str(lost.reason).startswith("spot; the summary has ")
 
@@ -87,5 +87,5 @@ def test_summary_that_stays_too_large_fails_with_its_size() -> None:
 def test_fitting_changes_no_argument() -> None:
     whole = busy(common=9)
     before = whole.document()
-    fitted(whole, target=0, most=0)
+    fit_summary(whole, target=0, most=0)
     assert whole.document() == before

@@ -9,7 +9,7 @@ import pytest
 from troop.measure import tool_samples
 from troop.measure.device_samples import Device, DeviceSamples
 from troop.measure.summary import SERIES, Samples
-from troop.measure.tool_samples import over
+from troop.measure.tool_samples import replace_samples
 
 
 def samples(start: int, interval: int, **series: list[int | None]) -> Samples:
@@ -22,7 +22,7 @@ SAMPLED = samples(1000, 1, cpu_user=[1, 2, 3, 4], disk_reads=[5, 6, 7, 8], memor
 
 
 def test_samples_of_the_tool_replace_sampled_values_where_it_has_any() -> None:
-    overlay = over(SAMPLED, samples(1001, 1, cpu_user=[70, None, 90, 100, 110], disk_reads=[0, 1, 2, 3, 4]))
+    overlay = replace_samples(SAMPLED, samples(1001, 1, cpu_user=[70, None, 90, 100, 110], disk_reads=[0, 1, 2, 3, 4]))
     assert (overlay.start, overlay.interval_seconds) == (1000, 1)
     assert overlay.series["cpu_user"] == [1, 70, 3, 90]
     assert overlay.series["disk_reads"] == [5, 0, 1, 2]
@@ -30,14 +30,14 @@ def test_samples_of_the_tool_replace_sampled_values_where_it_has_any() -> None:
 
 
 def test_longer_intervals_are_split_and_amounts_keep_their_sum() -> None:
-    overlay = over(SAMPLED, samples(1000, 4, cpu_user=[50], disk_reads=[10]))
+    overlay = replace_samples(SAMPLED, samples(1000, 4, cpu_user=[50], disk_reads=[10]))
     assert overlay.series["cpu_user"] == [50, 50, 50, 50]
     assert overlay.series["disk_reads"] == [2, 3, 2, 3]
 
 
 def test_shorter_intervals_are_combined_where_all_of_them_have_values() -> None:
     sampled = samples(1000, 2, cpu_user=[1, 2], disk_reads=[3, 4])
-    overlay = over(sampled, samples(1001, 1, cpu_user=[10, 20, 40], disk_reads=[1, 1, 1]))
+    overlay = replace_samples(sampled, samples(1001, 1, cpu_user=[10, 20, 40], disk_reads=[1, 1, 1]))
     assert overlay.series["cpu_user"] == [1, 30]
     assert overlay.series["disk_reads"] == [3, 2]
 
@@ -52,13 +52,13 @@ def test_only_intervals_of_the_sampled_time_are_split(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(tool_samples, "_by_second", counting)
     days = samples(0, 3600, cpu_user=[7] * 100)
-    assert over(SAMPLED, days).series["cpu_user"] == [7, 7, 7, 7]
+    assert replace_samples(SAMPLED, days).series["cpu_user"] == [7, 7, 7, 7]
     assert max(split) == 3600
 
 
 def test_another_time_changes_nothing() -> None:
     for start in (0, 990, 5000):
-        assert over(SAMPLED, samples(start, 1, cpu_user=[70, 80])) == SAMPLED
+        assert replace_samples(SAMPLED, samples(start, 1, cpu_user=[70, 80])) == SAMPLED
 
 
 def device_samples(start: int, interval: int, **reads: list[int | None]) -> DeviceSamples:
@@ -67,7 +67,7 @@ def device_samples(start: int, interval: int, **reads: list[int | None]) -> Devi
 
 def test_devices_of_a_tool_replace_sampled_devices_in_their_intervals() -> None:
     mine = replace(device_samples(1000, 2, sda=[1, 2], sdb=[3, 4]), devices={"sda": Device("ebs", "/dev/sdf", 9)})
-    overlay = over(
+    overlay = replace_samples(
         replace(SAMPLED, devices=mine),
         replace(samples(1001, 1, cpu_user=[1]), devices=device_samples(1001, 1, sda=[5, 10, 20], md0=[7, 8, 9])),
     ).devices
@@ -82,5 +82,7 @@ def test_devices_of_a_tool_replace_sampled_devices_in_their_intervals() -> None:
 
 
 def test_devices_that_only_the_tool_knows_get_the_intervals_of_the_node() -> None:
-    overlay = over(SAMPLED, replace(samples(1000, 4, cpu_user=[1]), devices=device_samples(1000, 4, sda=[8]))).devices
+    overlay = replace_samples(
+        SAMPLED, replace(samples(1000, 4, cpu_user=[1]), devices=device_samples(1000, 4, sda=[8]))
+    ).devices
     assert overlay == device_samples(1000, 1, sda=[2, 2, 2, 2])

@@ -21,8 +21,8 @@ from troop.bench.definition import names, roster
 from troop.bench.definition.definition import SPOT, Artifact, Benchmark, Fleet, Phase, to_document
 from troop.bench.definition.plan import Plan, PlannedCell, Variant, to_plan_document
 from troop.bench.definition.roster import Member, Roster
-from troop.bench.fleets import instance_types
-from troop.bench.fleets.instance_types import TypeFacts
+from troop.bench.fleets import type_facts
+from troop.bench.fleets.type_facts import TypeFacts
 from troop.bench.money.costs import Cost, Item, cost_of
 from troop.bench.money.prices import Prices, VolumePrice
 from troop.bench.records.record import Cell, CellStatus, Expected, Kind, Resource, Run, RunStatus
@@ -271,7 +271,7 @@ def archive() -> InMemory:
         "definition.json": to_document(benchmark("n3")),
         "plan.json": to_plan_document(planned),
         "estimate.json": estimate_document(expected),
-        "instance-types.json": instance_types.to_document(TYPES),
+        "instance-types.json": type_facts.to_document(TYPES),
         "images/arm64.json": {"id": "ami-0abc", "root_device": "/dev/xvda"},
     }
     steps = {one.cell: one.variant.scale or "" for one in planned.cells}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from troop.bench.fleets.instance_types import GBIT, TypeFacts
+from troop.bench.fleets.type_facts import GBIT, TypeFacts
 from troop.report.document import Cell, Fleet, Node, Operation, Phase, Use
 from troop.report.saturation import findings
 

@@ -184,7 +184,7 @@ def test_findings_that_differ_in_point_nodes_and_numbers_are_one_group() -> None
     report = samples.bare().model_copy(
         update={"cells": cells, "findings": [*alone, *_findings(*few), *_findings(*lost), *error]}
     )
-    groups = findings.groups(report)
+    groups = findings.group_findings(report)
     assert [(len(one.findings), one.cells) for one in groups] == [
         (1, ["c002"]),
         (1, []),
@@ -200,7 +200,7 @@ def test_findings_that_differ_in_point_nodes_and_numbers_are_one_group() -> None
 def test_findings_of_one_cause_are_one_line_however_their_words_differ() -> None:
     """Of one cell with two points, whose causes come once for each point, operation and role."""
     report = samples.tiers()
-    groups = findings.groups(report)
+    groups = findings.group_findings(report)
     assert len(report.findings) > 9
     assert len({(one.first.severity, one.cause) for one in groups}) == len(groups) <= 6
     assert all(len(one.cause) < 60 and one.is_folded for one in groups if len(one.findings) > 1)

@@ -9,7 +9,7 @@ from troop.bench.definition.definition import Benchmark, Fleet
 from troop.bench.definition.limits import Limits, forbidden_types, setting
 from troop.bench.definition.plan import Plan, PlannedCell
 from troop.bench.definition.problems import Place, Problem
-from troop.bench.fleets.instance_types import TypeFacts
+from troop.bench.fleets.type_facts import TypeFacts
 
 LARGEST_FILES = 1024 * 1024
 """Maximum bytes of all files in a benchmark's folder together."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from troop.bench.admission.admission import InstanceType
-from troop.bench.fleets.instance_types import facts_of
+from troop.bench.fleets.type_facts import facts_of
 
 AT_ONCE = 100
 """Names in one call; EC2 accepts at most twice as many in a filter."""

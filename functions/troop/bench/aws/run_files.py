@@ -16,8 +16,8 @@ from troop.bench.admission.reach import Balancer, balancers_document
 from troop.bench.definition import names
 from troop.bench.definition.definition import Benchmark, to_document
 from troop.bench.definition.plan import Plan, to_plan_document
-from troop.bench.fleets import instance_types
-from troop.bench.fleets.instance_types import TypeFacts
+from troop.bench.fleets import type_facts
+from troop.bench.fleets.type_facts import TypeFacts
 
 _LAST_DAYS = timedelta(days=8)
 """An artifact this close to its removal is uploaded again: a run that is about to start may need it for up to a week.
@@ -81,7 +81,7 @@ class RunFiles:
             names.definition_key(run): to_document(benchmark),
             names.plan_key(run): to_plan_document(plan),
             names.estimate_key(run): estimate,
-            names.instance_types_key(run): instance_types.to_document(types),
+            names.instance_types_key(run): type_facts.to_document(types),
             **{names.image_key(run, name): image.document for name, image in images.items()},
             **({names.load_balancers_key(run): balancers_document(balancers)} if balancers else {}),
         }

@@ -17,12 +17,12 @@ from troop.bench.definition.definition import Benchmark, Parameter, plain_parame
 from troop.bench.definition.plan import Plan, PlannedCell, Variant
 from troop.bench.definition.problems import MOST_PROBLEMS, BadBenchmarkError, Place, Problem
 from troop.bench.file import relations
-from troop.bench.file.changes import apply
-from troop.bench.file.checks import brought, checked
+from troop.bench.file.changes import apply_changes
+from troop.bench.file.checks import brought, check_document
 from troop.bench.file.fields import written
 from troop.bench.file.models import LONGEST_RUN, MOST_CELLS, BenchmarkIn, PhaseIn
 from troop.bench.file.points import MOST_POINTS_OF_RUN
-from troop.bench.file.tiers import fitted
+from troop.bench.file.tiers import fit_tiers
 
 RUN_KEYS = ("sizes", "scale", "matrix", "repetitions", "parallel")
 """Keys that a cell does not use."""
@@ -229,16 +229,16 @@ def _twice(model: BenchmarkIn) -> Iterator[Problem]:
 def _resolved(base: Mapping[str, Any], one: _Combination, files: Collection[str] | None) -> BenchmarkIn:
     """Returns the file with the changes of a cell."""
     step_place: Place = ("scale", one.step or "")
-    document, stepped, problems = apply(base, one.changes, step_place, FIXED)
+    document, stepped, problems = apply_changes(base, one.changes, step_place, FIXED)
     values = {key: plain_parameter(value) for key, value in one.values.items()}
-    document, combined, more = apply(document, values, ("matrix",), FIXED_IN_MATRIX)
+    document, combined, more = apply_changes(document, values, ("matrix",), FIXED_IN_MATRIX)
     if problems or more:
         raise BadBenchmarkError([*problems, *more])
     try:
-        document, unmanned = fitted(document, {*one.changes, *one.values})
+        document, unmanned = fit_tiers(document, {*one.changes, *one.values})
         if unmanned:
             raise BadBenchmarkError(unmanned)
-        return checked(document, files)
+        return check_document(document, files)
     except BadBenchmarkError as bad:
         raise BadBenchmarkError(
             brought(p, combined, ("matrix",)) or brought(p, stepped, step_place) or _together(p, one)

@@ -19,7 +19,7 @@ _DEPTHS = {"scale": 2, "matrix": 1}
 """Mappings whose keys contain dots like the keys of changes, and the number of steps that lead into them."""
 
 
-def apply(
+def apply_changes(
     document: Mapping[str, Any], changes: Mapping[str, Any], at: Place, fixed: Collection[str] = _FIXED
 ) -> tuple[Any, dict[str, Place], list[Problem]]:
     """Returns a copy of a file's document with the changes, the changed place by key, and the first problems of other

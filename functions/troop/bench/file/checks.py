@@ -8,16 +8,16 @@ from typing import Any
 from troop.bench.definition.problems import BadBenchmarkError, Place, Problem
 from troop.bench.file import relations
 from troop.bench.file.models import BenchmarkIn, FleetIn
-from troop.bench.file.structure import parsed
+from troop.bench.file.structure import parse_structure
 
 
-def checked(document: Any, files: Collection[str] | None) -> BenchmarkIn:
+def check_document(document: Any, files: Collection[str] | None) -> BenchmarkIn:
     """Returns a document's model. Does not check its cells.
 
     Raises:
         BadBenchmarkError: with all problems.
     """
-    model, problems = parsed(document, BenchmarkIn)
+    model, problems = parse_structure(document, BenchmarkIn)
     if model is not None:
         problems = relations.problems(model, files)
     else:

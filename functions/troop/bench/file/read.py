@@ -10,8 +10,8 @@ from troop.bench.definition.definition import Benchmark
 from troop.bench.definition.plan import Plan
 from troop.bench.definition.problems import BadBenchmarkError, Place, Problem, shown
 from troop.bench.file import cells
-from troop.bench.file.changes import apply
-from troop.bench.file.checks import brought, checked
+from troop.bench.file.changes import apply_changes
+from troop.bench.file.checks import brought, check_document
 from troop.bench.file.models import BenchmarkIn
 from troop.shared.values import MOST_VALUES, excess
 
@@ -60,7 +60,7 @@ def _read(
     document: Any, files: Collection[str] | None, size: str | None, changes: Mapping[str, Any] | None
 ) -> ReadFile:
     room = cells.Room()
-    checked_model = checked(document, files)
+    checked_model = check_document(document, files)
     problems: list[Problem] = []
     variants = {}
     try:
@@ -121,11 +121,11 @@ def _variant(
     room: cells.Room,
 ) -> tuple[Any, BenchmarkIn, Plan]:
     """Returns the changed document, its model and its plan; locates problems at the change that causes them."""
-    changed, places, problems = apply(document, values, at)
+    changed, places, problems = apply_changes(document, values, at)
     if problems:
         raise BadBenchmarkError(problems)
     try:
-        model = checked(changed, files)
+        model = check_document(changed, files)
         plan = cells.plan(changed, model, files, size, room)
     except BadBenchmarkError as bad:
         raise BadBenchmarkError(brought(p, places, at) or somewhere(p, at) for p in bad.problems) from None

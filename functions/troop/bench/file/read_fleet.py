@@ -8,11 +8,11 @@ from typing import Any
 from troop.bench.definition.definition import Benchmark
 from troop.bench.definition.problems import BadBenchmarkError
 from troop.bench.file import relations
-from troop.bench.file.changes import apply
+from troop.bench.file.changes import apply_changes
 from troop.bench.file.checks import brought
 from troop.bench.file.fleet_models import FleetFileIn, StandingIn
 from troop.bench.file.read import refuse_excess, somewhere
-from troop.bench.file.structure import parsed
+from troop.bench.file.structure import parse_structure
 
 _AT = ("set",)
 
@@ -33,7 +33,7 @@ def read_fleet(
     refuse_excess(document)
     model = _checked(document, files)
     if changes:
-        changed, places, problems = apply(document, changes, _AT)
+        changed, places, problems = apply_changes(document, changes, _AT)
         if problems:
             raise BadBenchmarkError(problems)
         try:
@@ -44,7 +44,7 @@ def read_fleet(
 
 
 def _checked(document: Any, files: Collection[str] | None) -> FleetFileIn:
-    model, problems = parsed(document, FleetFileIn)
+    model, problems = parse_structure(document, FleetFileIn)
     if model is not None:
         problems = relations.fleet_file_problems(model, files)
     else:

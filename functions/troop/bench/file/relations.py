@@ -24,7 +24,7 @@ from troop.bench.file.models import (
     TargetIn,
     VolumeIn,
 )
-from troop.bench.file.structure import parsed
+from troop.bench.file.structure import parse_structure
 from troop.bench.fleets.choices import number_of
 from troop.bench.measuring.execution_history import LONGEST_CELL, most_seconds
 
@@ -85,13 +85,13 @@ def part_problems(document: Any, files: Collection[str] | None, fleet_model: typ
     """
     fleets = _mapping(_mapping(document).get("fleets"))
     for role, value in islice(fleets.items(), MOST_FLEETS):
-        fleet, wrong = parsed(value, fleet_model)
+        fleet, wrong = parse_structure(value, fleet_model)
         if fleet is not None and not wrong:
             yield from _fleet(("fleets", role), fleet)
     phases = None if issubclass(fleet_model, StandingIn) else _mapping(document).get("phases")
     roles = [str(role) for role in islice(fleets, MOST_FLEETS)]
     for n, value in enumerate(phases[:MOST_PHASES] if isinstance(phases, list) and roles else ()):
-        phase, wrong = parsed(value, PhaseIn)
+        phase, wrong = parse_structure(value, PhaseIn)
         if phase is not None and not wrong:
             yield from _phase(("phases", n), phase, roles, files)
 

@@ -22,7 +22,7 @@ _KINDS = {
 }
 
 
-def parsed(document: Any, model: type[_Model]) -> tuple[_Model | None, list[Problem]]:
+def parse_structure(document: Any, model: type[_Model]) -> tuple[_Model | None, list[Problem]]:
     """Returns the parsed file, or None and its first problems. Does not check relations between values.
 
     Args:

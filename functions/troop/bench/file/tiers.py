@@ -13,7 +13,7 @@ from troop.bench.definition.problems import Problem
 from troop.bench.file.fields import seconds
 
 
-def fitted(document: dict[str, Any], changed: Collection[str]) -> tuple[dict[str, Any], list[Problem]]:
+def fit_tiers(document: dict[str, Any], changed: Collection[str]) -> tuple[dict[str, Any], list[Problem]]:
     """Returns the document of a cell, and problems of roles that it cannot leave out.
 
     Args:

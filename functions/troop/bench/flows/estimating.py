@@ -22,7 +22,7 @@ from troop.bench.definition.money import Money, rounded
 from troop.bench.definition.plan import Plan
 from troop.bench.definition.problems import Problem
 from troop.bench.fleets.choices import dearest
-from troop.bench.fleets.instance_types import TypeFacts
+from troop.bench.fleets.type_facts import TypeFacts
 from troop.bench.records.record import Expected
 
 

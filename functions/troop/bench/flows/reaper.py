@@ -78,10 +78,12 @@ class Reaper:
         machine, name, status = detail["stateMachineArn"], detail["name"], detail["status"]
         start = None
         if machine in (self.executions.benchmark, self.executions.fleet):
-            start = reaping.heard_of_run(name, status, self.inventory_reader.run(name))
+            start = reaping.start_after_run(name, status, self.inventory_reader.run(name))
         elif machine == self.executions.teardown:
             work = _input(detail)
-            start = reaping.heard_of_teardown(name, work, status, self.inventory_reader.run(str(work.get("run", ""))))
+            start = reaping.start_after_teardown(
+                name, work, status, self.inventory_reader.run(str(work.get("run", "")))
+            )
         reaped = Reaped()
         if start:
             reaped.off = self.is_off()

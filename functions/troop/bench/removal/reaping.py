@@ -56,7 +56,7 @@ class Start:
     stop: bool = False
 
 
-def heard_of_run(name: str, status: str, run: Run | None) -> Start | None:
+def start_after_run(name: str, status: str, run: Run | None) -> Start | None:
     """Decides whether to start a teardown after the end of a run's workflow.
 
     Args:
@@ -69,7 +69,7 @@ def heard_of_run(name: str, status: str, run: Run | None) -> Start | None:
     return Start(run.run, f"{name}-1", RunStatus.FAILED, _over(status))
 
 
-def heard_of_teardown(name: str, work: Mapping[str, object], status: str, run: Run | None) -> Start | None:
+def start_after_teardown(name: str, work: Mapping[str, object], status: str, run: Run | None) -> Start | None:
     """Decides whether to restart a teardown after its end. The workflow of the run handles teardowns of single cells.
 
     Args:

@@ -12,7 +12,7 @@ from tests.unit.account.asking import BERT, get
 from tests.unit.account.bench import CALLS, FILES, MACHINES, Half, changed, post
 from troop.bench.definition.definition import from_document
 from troop.bench.definition.plan import from_plan_document
-from troop.bench.fleets import instance_types
+from troop.bench.fleets import type_facts
 
 
 def test_a_run_is_on_record_and_has_all_it_needs_when_its_workflow_starts(half: Half) -> None:
@@ -32,7 +32,7 @@ def test_a_run_is_on_record_and_has_all_it_needs_when_its_workflow_starts(half: 
     assert [(planned.cell, planned.benchmark) for planned in plan.cells] == [("c001", definition)]
     estimate = json.loads(objects.pop(f"runs/{run['run']}/estimate.json"))
     assert estimate["expected"] == run["estimate"]["expected"]
-    types = instance_types.from_document(json.loads(objects.pop(f"runs/{run['run']}/instance-types.json")))
+    types = type_facts.from_document(json.loads(objects.pop(f"runs/{run['run']}/instance-types.json")))
     assert set(types) == {fleet.instance_type for fleet in definition.fleets}
     assert all(facts.network_gbps and facts.ebs_iops for facts in types.values())
     assert objects == {f"runs/{run['run']}/files/{name}": content for name, content in FILES.items()}

@@ -15,10 +15,10 @@ from troop.bench.removal.reaping import (
     PATIENCE,
     RESTARTS,
     TEARDOWN_TIME,
-    heard_of_run,
-    heard_of_teardown,
     overdue,
     settled,
+    start_after_run,
+    start_after_teardown,
     strays,
 )
 from troop.bench.removal.teardown import Seen
@@ -45,7 +45,7 @@ LATER = NOON + 30 * MINUTE
     ],
 )
 def test_failed_execution_starts_the_teardown_of_an_open_run(status: str, run: Run | None, started: bool) -> None:
-    start = heard_of_run(ID, status, run)
+    start = start_after_run(ID, status, run)
     assert (start is not None) == started
     if start:
         assert (start.run, start.name, start.stop) == (ID, f"{ID}-1", False)
@@ -54,15 +54,15 @@ def test_failed_execution_starts_the_teardown_of_an_open_run(status: str, run: R
 
 def test_failed_teardown_is_restarted_a_limited_number_of_times() -> None:
     name, started = "a-name-of-its-own", []
-    while start := heard_of_teardown(name, {"run": ID}, "FAILED", RUN):
+    while start := start_after_teardown(name, {"run": ID}, "FAILED", RUN):
         name = start.name
         started.append(name)
     assert started == [f"{ID}-{number + 1}" for number in range(RESTARTS)]
-    assert heard_of_teardown("x", {"run": ID}, "FAILED", ENDED) is None
-    assert heard_of_teardown("x", {"run": ID}, "SUCCEEDED", RUN) is None
-    assert heard_of_teardown("x", {"run": ID}, "FAILED", None) is None
-    assert heard_of_teardown("x", {"run": ID, "cell": "c001"}, "FAILED", RUN) is None, "its run goes on"
-    assert heard_of_teardown("x", {"run": ID, "cell": ""}, "FAILED", RUN)
+    assert start_after_teardown("x", {"run": ID}, "FAILED", ENDED) is None
+    assert start_after_teardown("x", {"run": ID}, "SUCCEEDED", RUN) is None
+    assert start_after_teardown("x", {"run": ID}, "FAILED", None) is None
+    assert start_after_teardown("x", {"run": ID, "cell": "c001"}, "FAILED", RUN) is None, "its run goes on"
+    assert start_after_teardown("x", {"run": ID, "cell": ""}, "FAILED", RUN)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import botocore.session
 import pytest
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 
-from troop.bench.fleets.instance_types import TypeFacts, facts_of, from_document, to_document
+from troop.bench.fleets.type_facts import TypeFacts, facts_of, from_document, to_document
 
 
 def test_a_type_has_its_size_its_store_and_its_baselines() -> None:

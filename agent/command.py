@@ -25,7 +25,7 @@ UMASK = 0o022
 """Replaces the umask of user data: other users, such as a database's, must be able to read what a script installs."""
 
 OOM_SCORE = "500"
-"""From -1000 to 1000: the kernel's preference to kill the command when memory runs out."""
+"""The kernel's preference to kill the command when memory runs out, from -1000 to 1000."""
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ FIELDS = struct.Struct("<II11Q")
 FIRST_EXCEEDED = 8
 
 VENDOR_SPECIFIC = 3072
-"""Where the name of the block device mapping begins in the answer to IDENTIFY."""
+"""The offset of the block device mapping's name in the answer to IDENTIFY."""
 _DEVICE = re.compile(r"(?:/dev/)?((?:sd|xvd|vd)[a-z]+[0-9]*)")
 
 NVME = re.compile(r"nvme\d+n\d+")

@@ -66,7 +66,7 @@ class Place:
 
     @property
     def targets(self) -> Path:
-        """What the node can reach besides S3 and its cell."""
+        """The file of the targets that the node can reach besides S3 and its cell."""
         return self.home / "targets.json"
 
     def phase(self, name: str) -> Path:

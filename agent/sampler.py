@@ -86,7 +86,7 @@ Describe = Callable[[Iterable[str]], Mapping[str, Device]]
 
 
 class _Intervals:
-    """What was computed from two readings at the limits of each interval; None where one of them is missing.
+    """Figures computed from two readings at the limits of each interval; None where one of them is missing.
 
     Attributes:
         start: of the first interval, seconds since 1970; None before the first reading.

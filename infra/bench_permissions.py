@@ -41,7 +41,7 @@ DATA_OBJECTS = f"{DATA_PREFIX}*"
 FLEET_CELL = cell_id(1)
 REGISTRATIONS = in_any_run(f"{FLEET_CELL}/nodes/*")
 ROSTERS = in_any_run(f"{FLEET_CELL}/roster.json")
-"""Of standing fleets, which have one cell."""
+"""Objects of standing fleets, which have one cell."""
 
 REPORTS = (in_any_run(REPORT_HTML), in_any_run(REPORT_JSON))
 

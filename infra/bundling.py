@@ -55,7 +55,7 @@ SIZE_LIMIT = 30_000_000
 """The most bytes of code and all layers, unzipped, with byte code. It limits cold starts, far below Lambda's 250 MB."""
 
 _SCHEME = "4"
-"""In the name of everything in the store: increase it when installing, pruning, compiling or archiving changes."""
+"""A part of every name in the store: increase it when installing, pruning, compiling or archiving changes."""
 _LAMBDA_WHEELS = (
     *("--platform", "manylinux2014_aarch64", "--implementation", "cp"),
     *("--python-version", PYTHON_VERSION, "--only-binary", ":all:"),

@@ -14,8 +14,8 @@ _RETENTION = dict(zip(LOG_RETENTION_DAYS, logs.RetentionDays, strict=False))  # 
 
 
 _VENDED = "/aws/vendedlogs/states/"
-"""With another prefix, each group of Step Functions is added to one resource policy of the account and region, which
-holds 5,120 characters. When it is full, no further workflow with a log can be created.
+"""The prefix of log groups of Step Functions. With another one, AWS adds each group to one resource policy of the account
+and region, which holds 5,120 characters. When it is full, no further workflow with a log can be created.
 """
 
 

@@ -128,7 +128,7 @@ _MACHINE_ACTIONS = _SHARED_ACTIONS | {
     *(f"logs:{action}LogDelivery" for action in ("Create", "Delete", "Get", "Update")),
     *("logs:DescribeLogGroups", "logs:DescribeResourcePolicies", "logs:ListLogDeliveries", "logs:PutResourcePolicy"),
 }
-"""On all resources, which the text before the tables says."""
+"""Actions on all resources, which the text before the tables names."""
 
 _PHRASES = {
     "aws:RequestTag/troop:deployment": "created with this deployment's tag",

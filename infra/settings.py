@@ -210,7 +210,7 @@ class DeploymentSettings:
 
 DEPLOYMENT_ONLY = chaos.declared(DeploymentSettings)
 SETTINGS = chaos.SETTINGS | DEPLOYMENT_ONLY
-"""By key, without prefix: all settings, and those that functions do not use."""
+"""Settings by key, without prefix: those that functions do not use, and all."""
 
 
 def read_settings(context: Mapping[str, Any], written: Mapping[str, Any] | None = None) -> DeploymentSettings:

@@ -54,7 +54,7 @@ class Change:
 
     @property
     def risk(self) -> str:
-        """What the change makes more likely, such as ``more terminations``; "" if nothing is known of it."""
+        """The effect that the change makes more likely, such as ``more terminations``; "" if nothing is known of it."""
         one = SETTINGS.get(self.key)
         if not one or not (one.higher or one.lower):
             return ""

@@ -98,7 +98,7 @@ RIGHTS: Mapping[str, Right] = {
     "DeleteSecret": _right(_PURGE, "secretsmanager:DeleteSecret"),
     "DeleteLogGroup": _right(_PURGE, "logs:DeleteLogGroup"),
 }
-"""By operation."""
+"""Rights by operation."""
 
 ON_BEHALF: Mapping[str, Right] = {
     "the CDK": _right("to assume the roles of the CDK", "sts:AssumeRole"),
@@ -112,7 +112,7 @@ ON_BEHALF: Mapping[str, Right] = {
         "dynamodb:UntagResource",
     ),
 }
-"""By who else needs the permissions."""
+"""Rights by the tool or service that needs them on behalf of the caller."""
 
 
 def explained(error: CliError) -> str:

@@ -16,7 +16,7 @@ from troop.shared.tags import DATA_TAG, DECLINED_TAG, DEPLOYMENT_TAG
 
 TABLE = "AWS::DynamoDB::Table"
 WAIT = {"Delay": 2, "MaxAttempts": 150}
-"""How long an operation of CloudFormation or DynamoDB may take: five minutes."""
+"""The time that an operation of CloudFormation or DynamoDB may take: five minutes."""
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ PARAMETERS: Mapping[str, Any] = {
     "system": False,
     "write_timeout_ms": 5000,
 }
-"""For a ring on one machine."""
+"""Parameters of a ring on one machine."""
 
 
 def run(say: Callable[[str], None]) -> int:

@@ -28,7 +28,7 @@ REMEDIES = {
     "nginx": "apt-get install nginx-light",
     "memcached": "apt-get install memcached",
 }
-"""What installs a command that a run without Java needs."""
+"""The installation of each command that a run without Java needs."""
 DEBIAN = ("java", "mvn", "nginx", "memcached")
 """Commands that `make web` gets from the distribution."""
 LIMITS_EXCEEDED = 14

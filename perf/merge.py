@@ -41,7 +41,7 @@ from troop.shared.garbage import without_collections
 
 ROOT = Path(__file__).resolve().parents[1]
 VERSION = "2.1.12"
-"""Of HdrHistogram."""
+"""The version of HdrHistogram."""
 START = 1_790_000_000
 MEDIAN_US, SPREAD = 2_000.0, 0.9
 """Parameters of the times: half are below the median; 99 % are below eight times the median."""

@@ -26,7 +26,7 @@ MOST_SECONDS = 1.0
 LARGEST = 2 * 1024 * 1024
 PATH = "/benchmarks/estimate"
 CELLS = "the most cells"
-"""Not bounded by a second: its work is that of the largest run that is allowed."""
+"""The request that may take more than a second: its work is that of the largest run that is allowed."""
 
 
 def filled(begin: str, piece: str, end: str, numbered: bool = False) -> str:

@@ -22,7 +22,7 @@ MEAN = 17
 LONG = 30
 """Words: the bounds of a source's mean and of its longest sentence."""
 LONG_SHARE = 0.05
-"""Of a document's sentences, this share may be longer than :data:`LONG`. README, help and errors have none."""
+"""The share of a document's sentences that may be longer than :data:`LONG`. README, help and errors have none."""
 CODE = ("cli", "functions", "infra", "lifecycle", "agent")
 """Folders whose error messages people read."""
 

@@ -187,17 +187,17 @@ class TroopStack(stacks.TroopStack):
 
     @property
     def act_now_topic(self) -> sns.ITopic:
-        """For the people on call."""
+        """The topic for the people on call."""
         return self.alarms.act_now_topic
 
     @property
     def warning_topic(self) -> sns.ITopic:
-        """For the people who handle warnings."""
+        """The topic for the people who handle warnings."""
         return self.alarms.warning_topic
 
     @property
     def news_topic(self) -> sns.ITopic:
-        """For people who want news about terminations and changes."""
+        """The topic for people who want news about terminations and changes."""
         return self.notifications.news
 
     @property

@@ -16,7 +16,7 @@ DATACENTER = "dc1"
 STORAGE_PORT, NATIVE_PORT, AGENT_PORT = 7000, 9042, 8778
 
 LOWEST_TOKEN, TOKENS = -(2**63), 2**64
-"""Of the Murmur3 partitioner."""
+"""The lowest token and the number of tokens of the Murmur3 partitioner."""
 
 MIB = 1 << 20
 MOST_HEAP_MIB = 31 * 1024

@@ -37,7 +37,7 @@ from troop.measure.operations import RESPONSE, SERVICE, Operation
 from troop.measure.phase_environment import Measured
 
 SERVICE_SUFFIX, RESPONSE_SUFFIX = "-st", "-rt"
-"""Of the tags of cassandra-stress's intervals: times from sending a request, and from the moment when it was due."""
+"""Suffixes of cassandra-stress's tags: times from sending a request, and from the moment when it was due."""
 LATTE_TAG = "requests"
 """Tag of latte's intervals that contain each request once, from sending it to its answer."""
 SURELY_WRITTEN = 0.9

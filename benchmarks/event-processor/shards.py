@@ -19,7 +19,7 @@ from store import Store, StoreError, install, open_store
 from stream import DamageError, Workload
 
 SETTINGS = "event-processor.json"
-"""What the phase ``load`` decides for later phases, in the shared folder."""
+"""The file with the decisions of the phase ``load`` for later phases, in the shared folder."""
 LAYOUT = "layout.json"
 """The folder for the stores, which the phase ``layout`` decides."""
 

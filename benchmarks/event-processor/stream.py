@@ -35,7 +35,7 @@ class DamageError(Exception):
 
 @dataclass(frozen=True)
 class Workload:
-    """What determines the events of one worker.
+    """The parameters that determine the events of one worker.
 
     Attributes:
         worker: its number, unique in the cell.
@@ -175,7 +175,7 @@ SHOWN = 5
 
 @dataclass
 class Verdict:
-    """What a verifier says about the values of one worker.
+    """The counts of a verifier for the values of one worker.
 
     Attributes:
         verified: the number of keys with the expected value.

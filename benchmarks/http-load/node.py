@@ -49,7 +49,7 @@ class Node(Phase):
 
     @property
     def seconds(self) -> int:
-        """How long a plan must run."""
+        """The seconds that a plan must run."""
         return math.ceil(self.warm_up_seconds + self.measured_seconds) + SLACK
 
     def target(self) -> tuple[str, int]:

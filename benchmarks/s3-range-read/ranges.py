@@ -33,7 +33,7 @@ MOST_HEAD, MOST_ERROR = 65536, 65536
 """The most bytes of an answer's headers, and of an error's body."""
 UPKEEP_SECONDS = 1.0
 TICK_SECONDS = 0.05
-"""Between two looks for readers that have waited too long."""
+"""The interval between two searches for readers that have waited too long."""
 _END = b"\r\n\r\n"
 _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d+)", re.IGNORECASE)
 _CLOSE = re.compile(rb"\r\nconnection:[ \t]*close", re.IGNORECASE)

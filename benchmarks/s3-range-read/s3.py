@@ -29,7 +29,7 @@ SKEWED = "RequestTimeTooSkewed"
 BUSY = frozenset({429, 503})
 PASSING = BUSY | {500, 502, 504}
 PASSING_CODES = frozenset({"InternalError", "ServiceUnavailable", "SlowDown"})
-"""Of single objects, or in an answer with status 200."""
+"""Passing codes of single objects, or in an answer with status 200."""
 MOST_DELETED = 1000
 """Keys of one DeleteObjects."""
 _CODE = re.compile(rb"<Code>([A-Za-z0-9]{1,50})</Code>")

@@ -12,7 +12,7 @@ from install import which
 from node import Phase
 
 PORTS = {"proxies": 7080, "web": 7081, "authentication": 7082, "mobile": 7083, "data": 7211}
-"""Not the well-known ports, which another program of a machine may use."""
+"""The port of each tier: no well-known port, which another program of a machine may use."""
 KEEP_ALIVE = 256
 """Idle connections that each process of nginx retains to a tier."""
 

@@ -123,7 +123,7 @@ def load(phase: Phase) -> None:
                 recorder.ok(label, seconds, moved)
 
         def visitor(kind: str, number: int, threads: int, rate: float) -> None:
-            """Is one of the threads of its kind, which together send ``rate`` requests a second."""
+            """Visits as one of the threads of its kind, which together send ``rate`` requests a second."""
             parts, part = browsers + mobiles, number + (0 if kind == "browser" else browsers)
             rank = phase.rank * parts + part
             proxies = tiers.endpoints(phase, "proxies")

@@ -30,7 +30,7 @@ SILENCE = 30.0
 
 @dataclass(frozen=True)
 class Reading:
-    """What a server had counted at ``at``, in seconds since 1970."""
+    """The counts of a server at ``at``, in seconds since 1970."""
 
     at: float
     counters: Mapping[str, Any]

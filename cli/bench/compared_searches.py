@@ -21,7 +21,7 @@ ROLE = "search"
 
 @dataclass(frozen=True)
 class Answers:
-    """What the searches of one variant say.
+    """The answers that the searches of one variant give.
 
     Attributes:
         phases: with a search on a side.

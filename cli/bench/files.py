@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from troop.bench.file.read import ReadFile
 
 CATALOGUE = Path(__file__).resolve().parents[2] / "benchmarks"
-"""In a checkout, and in an installed command."""
+"""The folder of benchmarks, in a checkout and in an installed command."""
 FLEETS = CATALOGUE.with_name("fleets")
 NAME = "benchmark.yaml"
 FLEET_NAME = "fleet.yaml"
@@ -37,7 +37,7 @@ _OPTIONS = {"set": "--set", "size": "--size"}
 
 S3 = "s3://"
 _PAGE = b'<meta name="generator" content="Troop">'
-"""In the first bytes of every page that Troop writes."""
+"""The mark in the first bytes of every page that Troop writes."""
 _HEAD = 1024
 
 _FETCHED = ("https://", S3)

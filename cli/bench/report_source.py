@@ -33,7 +33,7 @@ LARGEST = 256 * 1024 * 1024
 """Bytes of a report: many times the size of one with 200 cells."""
 
 _SECONDS = 60
-"""How long a connection to S3 may be silent."""
+"""The longest silence of a connection to S3."""
 
 _PATIENCE, _POLL_SECONDS = 90.0, 3.0
 _KIND, _, _OURS = FORMAT.partition("/")

@@ -13,7 +13,7 @@ from cli.shared import show
 from cli.shared.errors import CliError
 
 _SECONDS = 1.0
-"""How long a command waits for the switch once it has its own answer."""
+"""The time for which a command waits for the switch once it has its own answer."""
 
 
 def ask(client: TroopClient) -> Callable[[], None]:

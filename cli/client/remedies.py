@@ -20,7 +20,7 @@ _REMEDIES = {
     "in-flight": "`troop events` shows the terminations in flight; the setting troop:max_in_flight limits them",
     "leashed": "`troop unleash` lets it terminate",
 }
-"""By the reason of each guard that applies to a termination on demand."""
+"""Remedies by the reason of each guard that applies to a termination on demand."""
 
 
 def remedy(reason: str, group: str, desired: int | None = None) -> str:

@@ -20,7 +20,7 @@ _LOST = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT})
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to retry a request, and after which answers.
+    """The time for which a request is retried, and the answers after which it is.
 
     Attributes:
         tries: attempts, the first included.
@@ -50,15 +50,15 @@ class Patience:
 
 
 ONCE = Patience(not_started=False, lost=False)
-"""For changes that a second request would make twice."""
+"""Patience for changes that a second request would make twice."""
 REPEATABLE = Patience(failed=True)
-"""For requests with a key, or whose repetition changes nothing."""
+"""Patience for requests with a key, or whose repetition changes nothing."""
 _READING = Patience()
 _STOPPING = Patience(tries=6, unreachable=True, seconds=30)
-"""For a halt, which must succeed and may be repeated."""
+"""Patience for a halt, which must succeed and may be repeated."""
 _STARTING = Patience(tries=6, not_started=False, lost=False)
-"""For a resume. If it succeeded, a repetition could undo a later halt. API Gateway's answer does not distinguish a
-function that did not start from a lost answer, so only requests that the stage throttles are repeated.
+"""Patience for a resume. If it succeeded, a repetition could undo a later halt. API Gateway's answer does not distinguish
+a function that did not start from a lost answer, so only requests that the stage throttles are repeated.
 """
 
 

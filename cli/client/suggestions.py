@@ -172,4 +172,4 @@ KINDS: Mapping[str, tuple[Callable[[Options, Mapping[str, Any]], Iterable[Any]],
     "regions": (_regions, ""),
     "sizes": (_sizes, ""),
 }
-"""How to list each kind, and the key of the word in a record."""
+"""The function that lists each kind, and the key of the word in a record."""

@@ -28,7 +28,7 @@ from troop.bench.definition.plan import sole
 app = typer.Typer(no_args_is_help=True, help="Standing fleets: nodes that stay until they expire.")
 
 _STALE_SECONDS = 60.0
-"""How long a refusal may stem from an earlier launch: it is the newest one until the next launch fails."""
+"""The time for which a refusal may stem from an earlier launch: it is the newest one until the next launch fails."""
 
 _LONGEST_SECONDS = 4 * 3600 + 5 * 60
 """The longest that nodes may take to become ready; a deployment of an older version does not return it."""

@@ -34,7 +34,7 @@ from troop.chaos.expected_ticks import expected_ticks
 from troop.report.assets import MissingChartsError
 
 _CACHE_SECONDS = 60.0
-"""How long a forecast uses what was read of the account: a large account takes many calls."""
+"""The time for which a forecast uses the facts of the account: a large account takes many calls."""
 
 _SETTINGS_SECONDS = 600.0
 _DAYS_AHEAD = 14

@@ -11,7 +11,7 @@ from cli.prove.model import Judgement, Verdict
 ALLOWED = "DryRunOperation"
 """EC2's code for a dry run that the caller's permissions allow."""
 SUCCESS = "success"
-"""In place of a code, for a call without an error."""
+"""The code of a call without an error."""
 FAILED_CONDITION = "PreconditionFailed"
 """S3's code for a condition that does not hold."""
 DENIED = frozenset({"UnauthorizedOperation", "AccessDenied", "AccessDeniedException"})

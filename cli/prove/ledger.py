@@ -20,7 +20,7 @@ Remove = Callable[[str], None]
 
 
 class Ledger:
-    """What exists of this command in the account.
+    """The resources of this command in the account.
 
     Args:
         path: the file of the record. A file of an interrupted command is continued.

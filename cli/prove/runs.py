@@ -12,7 +12,7 @@ from typing import Any
 
 _OWN = Path(__file__).resolve().parent
 CATALOGUE = _OWN.parents[1] / "benchmarks"
-"""As for the other commands."""
+"""The folder of benchmarks, as for the other commands."""
 FLEET = _OWN / "fleet"
 FLEET_PRICE = Decimal("0.05")
 
@@ -94,7 +94,7 @@ BUILT = {
     "latte-x86_64": "cassandra-write/build/latte",
     "iozone-x86_64": "disk-io/build/iozone",
 }
-"""Where the catalogue's benchmarks expect programs that people build, by the names on the nodes."""
+"""The paths of programs that people build, in the catalogue, by their names on the nodes."""
 
 
 def programs() -> Run | None:

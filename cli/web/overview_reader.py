@@ -21,7 +21,7 @@ NextTick = Callable[[datetime], tuple[datetime, str] | None]
 """Returns the next expected tick after a moment, and its calendar; None if none is expected soon. Raises CliError."""
 
 SECONDS = {"today": 30, "runs": 30, "fleets": 30, "health": 120, "next_tick": 0}
-"""How long each part stays as it was read."""
+"""The age at which each part is read again."""
 
 UNITS_SECONDS = 600
 """Units take the most requests: one for 50 groups."""

@@ -28,11 +28,11 @@ from troop.shared.values import json_in
 
 HOST = "127.0.0.1"
 _MICROSOFT = "microsoft"
-"""In the release of the kernel of WSL, whose browsers reach only 127.0.0.1."""
+"""A word in the release of the kernel of WSL, whose browsers reach only 127.0.0.1."""
 _TOKEN_BYTES = 32
 _AT_ONCE = 16
 _SILENCE_SECONDS = 10
-"""How long a connection may be silent."""
+"""The longest silence of a connection."""
 
 
 class Proxy(ThreadingHTTPServer):

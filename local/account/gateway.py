@@ -21,7 +21,7 @@ from .network import DOORS_AT_ONCE
 _MESSAGE = 1 << 16
 _CHUNK = 1 << 16
 _ANSWER_SECONDS = 5.0
-"""How long a question over UDP, such as one for a name, may wait for its answer."""
+"""The time for which a question over UDP, such as one for a name, may wait for its answer."""
 
 
 class Gateway:

@@ -18,7 +18,7 @@ PACKAGES = {"linux.uml": "user-mode-linux", "mkfs.xfs": "xfsprogs", "modprobe": 
 MODULES = Path("/usr/lib/uml/modules")
 MEMORY_MIB = 512
 DISK_GIB = 8
-"""It takes only the space of what is written to it."""
+"""The size of a disk, which takes only the space of its content."""
 _INIT = Path(__file__).resolve().parent / "kernel_init.sh"
 
 

@@ -28,7 +28,7 @@ Door = tuple[str, str, int]
 """The protocol, "tcp" or "udp"; the address; the port."""
 
 DOORS_AT_ONCE = 200
-"""At most 253 sockets can be in one message."""
+"""Sockets in one message, which holds at most 253."""
 TAPS = "members", "doors"
 """The interfaces of a kernel as a process: to the members of its security group, and to its doors."""
 HOST_SIDE, GUEST_SIDE = "169.254.7.1/30", "169.254.7.2/30"

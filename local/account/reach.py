@@ -18,14 +18,14 @@ from urllib.parse import urlsplit
 from .network import Door
 
 MOST_ADDRESSES, MOST_PORTS = 16, 64
-"""Of a rule; each address and port becomes a door."""
+"""The limits of a rule: each of its addresses and ports becomes a door."""
 _ANYWHERE, _ALL = "0.0.0.0/0", "-1"
 _DNS = 53
 
 
 @dataclass(frozen=True)
 class Reach:
-    """What an instance reaches.
+    """The addresses that an instance reaches.
 
     Attributes:
         group: the id of the security group whose members it reaches; empty for none.

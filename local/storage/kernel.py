@@ -87,7 +87,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Performance:
-    """What a node has done.
+    """The times and summaries of a node.
 
     Attributes:
         booted_at, halted_at: when its kernel began and ended.

@@ -32,7 +32,7 @@ SHA256 = {
     "flights": "3a7d7e37e00b00a2ddac23fb98aa222cab3847e17d73cd1db13667795bef4462",
     "jmeter": "606361daae48f7e936c77f3d5f54a25d10d38d7774aaf794c4d5fd5188ec03b3",
 }
-"""Of the artifacts, as in the benchmark's file."""
+"""The checksums of the artifacts, as in the benchmark's file."""
 FIRST = f"ApacheJMeter-{VERSION}.jar"
 CONFIGURATION = f"ApacheJMeter_config-{VERSION}.jar"
 

@@ -22,7 +22,7 @@ from .moto_activities import granted, record, refuse, scarcity
 from .moto_spot import is_outbid, is_spot
 
 _strategies: dict[str, str] = {}
-"""How groups spread their instances if a zone lacks capacity, by group; moto ignores this parameter."""
+"""The strategies by which groups spread their instances if a zone lacks capacity; moto ignores this parameter."""
 
 
 def apply() -> None:

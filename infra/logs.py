@@ -14,7 +14,7 @@ _RETENTION = dict(zip(LOG_RETENTION_DAYS, logs.RetentionDays, strict=False))  # 
 
 
 _VENDED = "/aws/vendedlogs/states/"
-"""The prefix of log groups of Step Functions. With another one, AWS adds each group to one resource policy of the account
+"""The prefix of log groups of Step Functions. With another, AWS adds each group to one resource policy of the account
 and region, which holds 5,120 characters. When it is full, no further workflow with a log can be created.
 """
 

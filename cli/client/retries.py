@@ -57,8 +57,8 @@ _READING = Patience()
 _STOPPING = Patience(tries=6, unreachable=True, seconds=30)
 """Patience for a halt, which must succeed and may be repeated."""
 _STARTING = Patience(tries=6, not_started=False, lost=False)
-"""Patience for a resume. If it succeeded, a repetition could undo a later halt. API Gateway's answer does not distinguish
-a function that did not start from a lost answer, so only requests that the stage throttles are repeated.
+"""Patience for a resume. If it succeeded, a repetition could undo a later halt. API Gateway's answer does not tell a
+function that did not start from a lost answer, so only requests that the stage throttles are repeated.
 """
 
 

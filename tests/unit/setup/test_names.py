@@ -19,7 +19,7 @@ LONG = "_".join(["test", *["word"] * 15])
         ("functions/a.py", "def f(told): ...", "name the thing instead"),
         ("functions/a.py", "class KeptRun: ...", "name the thing instead"),
         ("tests/a.py", "def test_nor_of_an_open_run(): ...", "a noun or a verb instead of nor"),
-        ("tests/a.py", "def of_run(run): ...", "a noun or a verb instead of of"),
+        ("infra/a.py", "def of_run(run): ...", "a noun or a verb instead of of"),
         ("tests/a.py", "def _of_run(run): ...", "a noun or a verb instead of of"),
         ("functions/lines.py", "class Line:\n    what: str", "a noun or a verb instead of what"),
         ("tests/a.py", "THAT_FAILS = 1", "a noun or a verb instead of that"),

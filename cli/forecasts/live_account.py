@@ -16,7 +16,7 @@ from cli.shared import aws, settings_files
 from cli.shared.errors import CliError, Exit
 from cli.shared.settings_files import TriedSettings
 from troop.chaos.aws.account_reader import AccountReader
-from troop.chaos.aws.state import PolicyTable, StateTable
+from troop.chaos.aws.state_table import PolicyTable, StateTable
 from troop.chaos.facts import Account, Facts
 from troop.shared.errors import SettingsError
 from troop.shared.outputs import GROUP_TAGS_TABLE, SALT_SECRET, SETTINGS_METADATA, STATE_TABLE

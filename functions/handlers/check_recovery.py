@@ -7,7 +7,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop.chaos.aws.events import StepRefused
+from troop.chaos.aws.event_table import StepRefused
 from troop.chaos.aws.outcome_metrics import emit_outcomes, outcomes
 from troop.chaos.wiring.recovery import recovery_check
 from troop.shared import moments

@@ -9,7 +9,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop.chaos.aws.decision_log import log_decisions
-from troop.chaos.aws.decisions import put_work
+from troop.chaos.aws.decision_table import put_work
 from troop.chaos.wiring.tick import tick
 from troop.chaos.work_keys import work_key
 from troop.shared import moments

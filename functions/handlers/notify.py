@@ -10,8 +10,8 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop.chaos.aws.stream import parse
-from troop.chaos.flows.notify import UnreadableRecord
+from troop.chaos.aws.streams import parse
+from troop.chaos.flows.notifier import UnreadableRecord
 from troop.chaos.notifications import Kind, Notification
 from troop.chaos.wiring import notifications
 from troop.shared.aws.metrics import emit, emit_repairs
@@ -39,7 +39,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     for raw in event["Records"]:
         record = parse(raw)
         try:
-            sent += notifier.tell(record)
+            sent += notifier.notify(record)
         except UnreadableRecord:
             failed += 1
             logger.exception("passed over", table=record.table, sequence=record.sequence)

@@ -8,7 +8,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop.chaos.aws.outcome_metrics import emit_outcomes, outcomes
-from troop.chaos.wiring.recovery import sweeper
+from troop.chaos.wiring.recovery import sweep
 from troop.shared import moments
 from troop.shared.aws.logs import step
 from troop.shared.aws.metrics import emit, emit_repairs
@@ -31,7 +31,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     Raises:
         SweepIncompleteError: after all others were swept, if some event could not be.
     """
-    swept = sweeper().run(moments.parse(event["started"]))
+    swept = sweep().run(moments.parse(event["started"]))
     for one in swept:
         log = logger.error if one.error else logger.info
         log("swept", event_id=one.event_id, status=one.status, error=one.error, execution=event["execution"])

@@ -8,7 +8,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop.chaos.events import Status
-from troop.chaos.flows.terminate import TerminationForbiddenError, Work
+from troop.chaos.flows.termination import TerminationForbiddenError, Work
 from troop.chaos.recovery import wait_before
 from troop.chaos.wiring.termination import termination
 from troop.shared.aws.logs import step

@@ -16,7 +16,7 @@ from tests.aws_facts.sources import model, text_of
     [
         ("troop.bench.aws.run_rows.MOST_PARTS", "dynamodb TransactWriteItemList"),
         ("troop.chaos.aws.health_reads.UNITS_READ", "dynamodb KeyList"),
-        ("troop.chaos.aws.decisions._BATCH", "dynamodb WriteRequests"),
+        ("troop.chaos.aws.decision_table._BATCH", "dynamodb WriteRequests"),
         ("troop.bench.aws.fleets.AT_ONCE", "ec2 RequestInstanceTypeList"),
         ("troop.bench.aws.ec2_offerings.AT_ONCE", "ec2 RequestInstanceTypeList"),
         ("troop.chaos.aws.health_reads.RUNS_READ", "stepfunctions PageSize"),
@@ -63,7 +63,7 @@ def test_a_subject_is_shorter_than_sns_says() -> None:
 @pytest.mark.parametrize(
     ("constant", "most"),
     [
-        ("troop.chaos.aws.state.LONGEST_KEY", 2048),
+        ("troop.chaos.aws.state_table.LONGEST_KEY", 2048),
         ("troop.chaos.aws.change_table._LONGEST_SORT_KEY", 1024),
         ("troop.chaos.aws.decision_queries._LONGEST_KEY", 1024),
     ],

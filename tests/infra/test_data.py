@@ -10,7 +10,7 @@ import pytest
 
 from tests.infra.cfn import resources_of, text
 from tests.unit.chaos.build import FRIDAY, facts
-from troop.chaos.aws.decisions import to_item
+from troop.chaos.aws.decision_table import to_item
 from troop.chaos.decisions import decide_all
 from troop.shared.tags import TABLE_TAG
 

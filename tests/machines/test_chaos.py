@@ -13,7 +13,7 @@ import pytest
 from tests.machines import asl
 from troop.chaos.claim_rules import LAST_CALL, LONGEST_CLAIM
 from troop.chaos.events import Event, Status
-from troop.chaos.flows.terminate import TRIES, TerminationForbiddenError, Work
+from troop.chaos.flows.termination import TRIES, TerminationForbiddenError, Work
 from troop.chaos.groups import Group, Instance
 from troop.chaos.recovery import assess, wait_before
 from troop.shared.settings import OLDEST_TICK, Settings, declared
@@ -139,12 +139,12 @@ def test_the_largest_item_fits_into_a_payload() -> None:
 
 
 def test_terminate_reads_the_fields_that_decide_writes() -> None:
-    tick = ast.parse((asl.ROOT / "functions" / "troop" / "flows" / "chaos" / "tick.py").read_text())
+    tick = ast.parse((asl.ROOT / "functions" / "troop" / "chaos" / "flows" / "tick.py").read_text())
     work = next(n for n in ast.walk(tick) if isinstance(n, ast.FunctionDef) and n.name == "_work")
     (written,) = [n.value for n in ast.walk(work) if isinstance(n, ast.Return)]
     assert isinstance(written, ast.Dict)
     keys = {k.value for k in written.keys if isinstance(k, ast.Constant)}
-    terminate = ast.parse((asl.ROOT / "functions" / "troop" / "flows" / "chaos" / "terminate.py").read_text())
+    terminate = ast.parse((asl.ROOT / "functions" / "troop" / "chaos" / "flows" / "termination.py").read_text())
     assert keys == asl.subscripts(terminate, "raw") == set(_item(1))
 
 

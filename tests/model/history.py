@@ -17,12 +17,12 @@ from tests.model.fleet import Group
 from tests.model.people import People
 from tests.model.world import Aborted, Faults, Violation, World
 from troop import faults
-from troop.chaos.aws.decisions import put_work
-from troop.chaos.aws.events import StepRefused
+from troop.chaos.aws.decision_table import put_work
+from troop.chaos.aws.event_table import StepRefused
 from troop.chaos.events import Status
-from troop.chaos.flows.check_recovery import Observation
 from troop.chaos.flows.on_demand import OtherGroupError, RefusedError
-from troop.chaos.flows.terminate import Outcome, Work
+from troop.chaos.flows.recovery_check import Observation
+from troop.chaos.flows.termination import Outcome, Work
 from troop.chaos.recovery import wait_before
 from troop.shared import moments
 from troop.shared.errors import MissingGroupError
@@ -193,7 +193,7 @@ def _ask(world: World, group: str, key: str) -> None:
 
     def ask() -> None:
         try:
-            claim = world.on_demand.ask(group, key, world.now())
+            claim = world.on_demand.request(group, key, world.now())
             world.checks.requested(group, key, claim.repeated)
         except RefusedError as error:
             world.checks.seen[f"on demand: {error.reason}"] += 1

@@ -12,9 +12,9 @@ import pytest
 from tests.model.people import People
 from tests.model.world import World
 from troop.chaos import claim_rules, policy
-from troop.chaos.aws import claim_rollback, claim_transaction, events, groups, termination
+from troop.chaos.aws import claim_rollback, claim_transaction, event_table, groups
 from troop.chaos.events import Event, Status
-from troop.chaos.flows import clock_check, sweep, terminate
+from troop.chaos.flows import clock_check, sweep, termination
 from troop.chaos.guards import candidates, judge
 from troop.chaos.roll import by_rank
 from troop.faults.fault import Answer
@@ -49,27 +49,29 @@ def _tidy(request: dict[str, Any]) -> dict[str, Any]:
 
 def nothing_says_that_the_day_has_had_its_claim(patch: Patch) -> None:
     """Three conditions say so, each of which would do: the event's, the unit's item's, and the instance's."""
-    real = claim_transaction.Claims._unit
+    real = claim_transaction.ClaimTransaction._unit
 
     def anything(*args: Any) -> dict[str, Any]:
         body = real(*args)["Update"]
         return {"Update": _tidy({**body, "ConditionExpression": "attribute_not_exists(unrecovered)"})}
 
-    patch.setattr(claim_transaction.Claims, "_unit", anything)
-    _without(patch, claim_transaction.Claims, "_event", "attribute_not_exists(event_id) OR #status = :leashed")
+    patch.setattr(claim_transaction.ClaimTransaction, "_unit", anything)
+    _without(
+        patch, claim_transaction.ClaimTransaction, "_event", "attribute_not_exists(event_id) OR #status = :leashed"
+    )
     instances_are_not_reserved(patch)
 
 
 def instances_are_not_reserved(patch: Patch) -> None:
-    _without(patch, claim_transaction.Claims, "_place", "NOT contains(#instances, :id)")
+    _without(patch, claim_transaction.ClaimTransaction, "_place", "NOT contains(#instances, :id)")
 
 
 def no_halt_condition(patch: Patch) -> None:
-    _without(patch, claim_transaction.Claims, "_switch", "attribute_not_exists(halted) OR halted = :no")
+    _without(patch, claim_transaction.ClaimTransaction, "_switch", "attribute_not_exists(halted) OR halted = :no")
 
 
 def no_leash_condition(patch: Patch) -> None:
-    _without(patch, claim_transaction.Claims, "_switch", "leashed = :no")
+    _without(patch, claim_transaction.ClaimTransaction, "_switch", "leashed = :no")
 
 
 def no_policy_condition(patch: Patch) -> None:
@@ -77,19 +79,19 @@ def no_policy_condition(patch: Patch) -> None:
         key, holds = {"unit": {"S": unit}}, "attribute_not_exists(zzz)"
         return {"ConditionCheck": {"TableName": self.group_tags, "Key": key, "ConditionExpression": holds}}
 
-    patch.setattr(claim_transaction.Claims, "_policy", anything)
+    patch.setattr(claim_transaction.ClaimTransaction, "_policy", anything)
 
 
 def no_cap_condition(patch: Patch) -> None:
-    _without(patch, claim_transaction.Claims, "_counter", "attribute_not_exists(#count) OR #count < :most")
+    _without(patch, claim_transaction.ClaimTransaction, "_counter", "attribute_not_exists(#count) OR #count < :most")
 
 
 def no_unit_condition(patch: Patch) -> None:
-    _without(patch, claim_transaction.Claims, "_unit", "attribute_not_exists(unrecovered)")
+    _without(patch, claim_transaction.ClaimTransaction, "_unit", "attribute_not_exists(unrecovered)")
 
 
 def no_guards_at_the_claim(patch: Patch) -> None:
-    patch.setattr(terminate, "judge", lambda facts: judge(facts, ()))
+    patch.setattr(termination, "judge", lambda facts: judge(facts, ()))
 
 
 def owners_undercut_the_lowest_minimum(patch: Patch) -> None:
@@ -102,11 +104,11 @@ def owners_undercut_the_lowest_minimum(patch: Patch) -> None:
 
 
 def nobody_asks_what_ec2_protects(patch: Patch) -> None:
-    patch.setattr(terminate, "without_protected", lambda ec2, facts, guards: facts)
+    patch.setattr(termination, "without_protected", lambda ec2, facts, guards: facts)
 
 
 def another_instance_at_a_retry(patch: Patch) -> None:
-    def run(self: terminate.Termination, work: terminate.Work) -> terminate.Outcome:
+    def run(self: termination.Termination, work: termination.Work) -> termination.Outcome:
         event = self.events.get(work.event_id)
         if event is None or event.status is not Status.CLAIMED or event.execution != work.execution:
             return real(self, work)
@@ -115,40 +117,40 @@ def another_instance_at_a_retry(patch: Patch) -> None:
         chosen = by_rank(facts.salt, facts.day, others)
         if chosen:
             event = replace(event, instance_id=chosen[0].instance_id)
-        return terminate.Outcome(self._carry_out(event))
+        return termination.Outcome(self._carry_out(event))
 
-    real = terminate.Termination.run
-    patch.setattr(terminate.Termination, "run", run)
-    real_attempt = events.EventTable.attempt
+    real = termination.Termination.run
+    patch.setattr(termination.Termination, "run", run)
+    real_attempt = event_table.EventTable.attempt
 
     def attempt(self: Any, event: Event, now: datetime) -> Event:
         return replace(real_attempt(self, event, now), instance_id=event.instance_id)
 
-    patch.setattr(events.EventTable, "attempt", attempt)
+    patch.setattr(event_table.EventTable, "attempt", attempt)
 
 
 def late_ticks_are_carried_out(patch: Patch) -> None:
-    patch.setattr(terminate, "is_stale", lambda tick, now: False)
+    patch.setattr(termination, "is_stale", lambda tick, now: False)
     patch.setattr(claim_rules, "deadline", lambda now, calendar: now + claim_rules.LONGEST_CLAIM)
-    patch.setattr(terminate, "deadline", claim_rules.deadline)
+    patch.setattr(termination, "deadline", claim_rules.deadline)
 
 
 def claims_never_end(patch: Patch) -> None:
-    patch.setattr(terminate, "may_carry_out", lambda event, now: event.status is Status.CLAIMED)
+    patch.setattr(termination, "may_carry_out", lambda event, now: event.status is Status.CLAIMED)
 
 
 def time_is_checked_only_before_the_attempt(patch: Patch) -> None:
     real: Callable[[Event, datetime], bool] = claim_rules.may_carry_out
-    patch.setattr(terminate, "may_carry_out", lambda event, now: event.attempts > 0 or real(event, now))
+    patch.setattr(termination, "may_carry_out", lambda event, now: event.attempts > 0 or real(event, now))
 
 
 def halt_is_not_looked_at_before_the_call(patch: Patch) -> None:
-    def carry_out(self: terminate.Termination, event: Event) -> Event:
+    def carry_out(self: termination.Termination, event: Event) -> Event:
         state: Any = _Calm(self.reader.state)
         return real(replace(self, reader=replace(self.reader, state=state)), event)
 
-    real = terminate.Termination._carry_out
-    patch.setattr(terminate.Termination, "_carry_out", carry_out)
+    real = termination.Termination._carry_out
+    patch.setattr(termination.Termination, "_carry_out", carry_out)
 
 
 class _Calm:
@@ -160,12 +162,16 @@ class _Calm:
 
 
 def no_attempt_on_record(patch: Patch) -> None:
-    patch.setattr(events.EventTable, "attempt", lambda self, event, now: replace(event, attempted_at=now, attempts=1))
+    patch.setattr(
+        event_table.EventTable, "attempt", lambda self, event, now: replace(event, attempted_at=now, attempts=1)
+    )
 
 
 def every_try_is_the_first(patch: Patch) -> None:
-    real = events.EventTable.attempt
-    patch.setattr(events.EventTable, "attempt", lambda self, event, now: replace(real(self, event, now), attempts=1))
+    real = event_table.EventTable.attempt
+    patch.setattr(
+        event_table.EventTable, "attempt", lambda self, event, now: replace(real(self, event, now), attempts=1)
+    )
     attempts_do_not_hold_up_an_end(patch)
 
 
@@ -175,8 +181,8 @@ def attempts_do_not_hold_up_an_end(patch: Patch) -> None:
         body["ConditionExpression"] = "#status = :from"
         return {"Update": _tidy(body)}
 
-    real = events.EventTable._closing
-    patch.setattr(events.EventTable, "_closing", closing)
+    real = event_table.EventTable._closing
+    patch.setattr(event_table.EventTable, "_closing", closing)
 
 
 def a_repeated_call_finds_its_own_work_foreign(patch: Patch) -> None:
@@ -185,12 +191,12 @@ def a_repeated_call_finds_its_own_work_foreign(patch: Patch) -> None:
 
 def the_record_of_a_shutdown_comes_after_the_call(patch: Patch) -> None:
     """So that it is lost where the call's answer is."""
-    patch.setattr(events.EventTable, "with_os_shutdown", lambda self, event: replace(event, os_shutdown=True))
+    patch.setattr(event_table.EventTable, "record_os_shutdown", lambda self, event: replace(event, os_shutdown=True))
 
 
 def nobody_looks_at_the_time_after_a_rejection(patch: Patch) -> None:
     real: Callable[[Event, datetime], bool] = claim_rules.may_carry_out
-    patch.setattr(terminate, "may_carry_out", lambda event, now: bool(event.os_shutdown) or real(event, now))
+    patch.setattr(termination, "may_carry_out", lambda event, now: bool(event.os_shutdown) or real(event, now))
 
 
 def place_never_released(patch: Patch) -> None:
@@ -204,7 +210,7 @@ def place_never_released(patch: Patch) -> None:
             }
         }
 
-    patch.setattr(events.EventTable, "_release_place", nothing)
+    patch.setattr(event_table.EventTable, "_release_place", nothing)
 
 
 def count_of_the_day_never_reduced(patch: Patch) -> None:
@@ -222,7 +228,7 @@ def _giving_back(patch: Patch, **always: bool) -> None:
     def back(table: str, event: Event, spends: bool, restoring: bool) -> list[dict[str, Any]]:
         return claim_rollback.rollback_writes(table, event, **({"spends": spends, "restoring": restoring} | always))
 
-    patch.setattr(events, "rollback_writes", back)
+    patch.setattr(event_table, "rollback_writes", back)
 
 
 def last_termination_never_put_back(patch: Patch) -> None:
@@ -235,12 +241,12 @@ def abandonment_uses_up_no_day(patch: Patch) -> None:
 
 def aws_request_uses_up_no_day(patch: Patch) -> None:
     """On demand: the scheduled one has a key for the day."""
-    real = events.EventTable.close
+    real = event_table.EventTable.close
 
     def close(self: Any, *args: Any, in_doubt: bool = False, **more: Any) -> Event:
         return real(self, *args, **more)
 
-    patch.setattr(events.EventTable, "close", close)
+    patch.setattr(event_table.EventTable, "close", close)
 
 
 def closing_needs_no_status(patch: Patch) -> None:
@@ -249,13 +255,13 @@ def closing_needs_no_status(patch: Patch) -> None:
         del body["ConditionExpression"]
         return {"Update": _tidy(body)}
 
-    real = events.EventTable._closing
-    patch.setattr(events.EventTable, "_closing", closing)
+    real = event_table.EventTable._closing
+    patch.setattr(event_table.EventTable, "_closing", closing)
 
 
 def unit_stays_in_chaos_unrecovered(patch: Patch) -> None:
     patch.setattr(
-        events.EventTable,
+        event_table.EventTable,
         "_unit_taken_out",
         lambda self, event: {
             "Update": {
@@ -289,7 +295,7 @@ def sweep_takes_over_no_watch(patch: Patch) -> None:
 
 
 def no_sweep_at_all(patch: Patch) -> None:
-    patch.setattr(sweep.Sweeper, "run", lambda self, started: [])
+    patch.setattr(sweep.Sweep, "run", lambda self, started: [])
 
 
 def looks_trust_their_clock(patch: Patch) -> None:

@@ -7,13 +7,13 @@ from typing import Any
 from tests.model import mutants
 from tests.model.mutants import Focus, Mutant, Patch
 from tests.model.world import World
-from troop.chaos.aws.keys import RequestKey
+from troop.chaos.aws.request_key import RequestKey
 from troop.chaos.flows.on_demand import OnDemand
 
 
 def keys_are_not_remembered(patch: Patch) -> None:
     """Neither before the claim nor in it."""
-    patch.setattr(OnDemand, "_led_to", lambda self, request_key: None)
+    patch.setattr(OnDemand, "_requested_event", lambda self, request_key: None)
     keys_count_only_before_the_claim(patch)
 
 

@@ -22,18 +22,18 @@ from tests.model.dynamo import Dynamo, refusal
 from tests.model.fleet import Fleet, Instance
 from troop.chaos.aws.account_reader import AccountReader
 from troop.chaos.aws.balancers import Balancers
-from troop.chaos.aws.claim_transaction import Claims
-from troop.chaos.aws.decisions import DecisionTable
-from troop.chaos.aws.events import EventTable, StepRefused
+from troop.chaos.aws.claim_transaction import ClaimTransaction
+from troop.chaos.aws.decision_table import DecisionTable
+from troop.chaos.aws.event_table import EventTable, StepRefused
 from troop.chaos.aws.on_demand_executions import OnDemandExecutions
-from troop.chaos.aws.state import PolicyTable, StateTable
+from troop.chaos.aws.state_table import PolicyTable, StateTable
 from troop.chaos.aws.stray_table import StrayTable
-from troop.chaos.aws.termination import Terminator
-from troop.chaos.flows.check_recovery import RecoveryCheck
+from troop.chaos.aws.terminator import Terminator
 from troop.chaos.flows.clock_check import ClockError
 from troop.chaos.flows.on_demand import OnDemand
-from troop.chaos.flows.sweep import Sweeper
-from troop.chaos.flows.terminate import Termination
+from troop.chaos.flows.recovery_check import RecoveryCheck
+from troop.chaos.flows.sweep import Sweep
+from troop.chaos.flows.termination import Termination
 from troop.chaos.flows.tick import Tick
 from troop.shared.settings import Settings
 from troop.shared.state_keys import EARLIER_TABLES
@@ -104,7 +104,7 @@ class World:
         self.tick = Tick(reader, decisions, events, strays, lambda: None, self._salt, self.clock)
         self.termination = Termination(
             reader,
-            Claims(dynamodb, "Events", "State", "GroupTags", self.settings.leashed, self.stage_sleep),
+            ClaimTransaction(dynamodb, "Events", "State", "GroupTags", self.settings.leashed, self.stage_sleep),
             decisions,
             events,
             Terminator({"ec2": ec2, "autoscaling": autoscaling}),
@@ -115,7 +115,7 @@ class World:
         self.on_demand = OnDemand(reader, self.termination.claims, events, executions, lambda: None, self.clock)
         timeout = timedelta(minutes=self.settings.recovery_timeout_minutes)
         self.recovery_check = RecoveryCheck(autoscaling, ec2, balancers, events, timeout, self.clock, self.stage_sleep)
-        self.sweeper = Sweeper(ec2, autoscaling, events, self.recovery_check, self.clock, self.stage_sleep)
+        self.sweeper = Sweep(ec2, autoscaling, events, self.recovery_check, self.clock, self.stage_sleep)
 
     # Time
 

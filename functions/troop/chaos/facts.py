@@ -29,7 +29,7 @@ class Switch:
 
 
 @dataclass(frozen=True, slots=True)
-class Abandoned:
+class AbandonedClaim:
     """A claim without a termination that has used up its unit's day: a scheduled one, of which there is one a day, or
     one after which AWS may have received the request.
 
@@ -59,7 +59,7 @@ class UnitState:
     unrecovered: str | None = None
     leashed_day: date | None = None
     last_event: str | None = None
-    abandoned: Abandoned | None = None
+    abandoned: AbandonedClaim | None = None
 
     @property
     def last(self) -> Last:

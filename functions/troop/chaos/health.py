@@ -11,7 +11,7 @@ from troop.chaos import earlier_tables
 from troop.chaos.change_calendars import ChangePeriod
 from troop.chaos.earlier_tables import EarlierTable
 from troop.chaos.expected_ticks import expected_ticks
-from troop.chaos.health_facts import FAILURES_OF, Alarm, Observed, Schedule, Unread
+from troop.chaos.health_facts import FAILURES_OF, Alarm, HealthFacts, Schedule, Unread
 from troop.chaos.strays import StrayRecord
 from troop.chaos.tick_times import TickSpan, shift
 from troop.shared import moments, zones
@@ -87,7 +87,7 @@ class Digest:
         return next(check.value for check in self.checks if check.name == name)
 
 
-def digest(observed: Observed, settings: Settings, tick_minutes: int, now: datetime, others: int) -> Digest:
+def digest(observed: HealthFacts, settings: Settings, tick_minutes: int, now: datetime, others: int) -> Digest:
     """Runs every check; those of alarms, subscribers and the account only if these were read.
 
     Args:
@@ -131,7 +131,7 @@ def _unread(name: str, threshold: int, unread: Unread) -> Check:
     return Check(name, Grade.FAIL, None, threshold, f"could not be read: {unread.why}", todo)
 
 
-def _schedules(observed: Observed, expected: int) -> Check:
+def _schedules(observed: HealthFacts, expected: int) -> Check:
     if isinstance(observed.schedules, Unread):
         return _unread(SCHEDULES, expected, observed.schedules)
     enabled = sum(s.enabled for s in observed.schedules)
@@ -147,7 +147,7 @@ def _schedules(observed: Observed, expected: int) -> Check:
     return Check(SCHEDULES, Grade.FAIL, enabled, expected, detail, todo)
 
 
-def _ticks_missing(observed: Observed, calendars: Mapping[str, Calendar], tick_minutes: int, now: datetime) -> Check:
+def _ticks_missing(observed: HealthFacts, calendars: Mapping[str, Calendar], tick_minutes: int, now: datetime) -> Check:
     """Counts the ticks that were due since the last one. A single missing tick does no harm, as the next one does its
     work; the check fails only while none arrives.
     """
@@ -166,7 +166,7 @@ def _ticks_missing(observed: Observed, calendars: Mapping[str, Calendar], tick_m
     return Check(TICKS_MISSING, Grade.FAIL, len(missing), 0, detail, todo)
 
 
-def _ticks_failed(observed: Observed) -> Check:
+def _ticks_failed(observed: HealthFacts) -> Check:
     if isinstance(observed.runs, Unread):
         return _unread(TICKS_FAILED, 0, observed.runs)
     failed, succeeded = observed.runs.failed, observed.runs.newest_succeeded
@@ -179,7 +179,7 @@ def _ticks_failed(observed: Observed) -> Check:
     return Check(TICKS_FAILED, Grade.FAIL, len(failed), 0, f"{detail}; none has succeeded since", todo)
 
 
-def _terminations_failed(observed: Observed) -> Check:
+def _terminations_failed(observed: HealthFacts) -> Check:
     """Checks the child executions. The failed ticks do not include these, because a tick tolerates the failure of a
     unit.
     """
@@ -197,7 +197,7 @@ def _terminations_failed(observed: Observed) -> Check:
     return Check(TERMINATIONS_FAILED, Grade.FAIL, failed, 0, f"{detail}; none has succeeded since", todo)
 
 
-def _dead_letters(observed: Observed) -> Check:
+def _dead_letters(observed: HealthFacts) -> Check:
     count = observed.dead_letters
     if isinstance(count, Unread):
         return _unread(DEAD_LETTERS, 0, count)
@@ -213,7 +213,7 @@ def _dead_letters(observed: Observed) -> Check:
 _USABLE = frozenset({"ACTIVE", "UPDATING"})
 
 
-def _tables(observed: Observed) -> Check:
+def _tables(observed: HealthFacts) -> Check:
     tables = observed.tables
     if isinstance(tables, Unread):
         return _unread(TABLES, 0, tables)
@@ -228,7 +228,7 @@ def _tables(observed: Observed) -> Check:
     return Check(TABLES, Grade.FAIL, active, len(tables), detail, todo)
 
 
-def _units(observed: Observed) -> Check:
+def _units(observed: HealthFacts) -> Check:
     units = observed.unrecovered
     if isinstance(units, Unread):
         return _unread(UNITS_UNRECOVERED, 0, units)

@@ -83,7 +83,7 @@ class Alarm:
 
 
 @dataclass(frozen=True)
-class Observed:
+class HealthFacts:
     """Everything that was read. ``tables``: status by name. ``unrecovered``: units that have left chaos.
 
     Attributes:

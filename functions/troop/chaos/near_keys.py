@@ -66,7 +66,7 @@ class Nearest:
         self._forwards = sorted(self._by_folded)
         self._backwards = sorted(key[::-1] for key in self._by_folded)
 
-    def to(self, key: str) -> str | None:
+    def find(self, key: str) -> str | None:
         """Returns the nearest key; None if none is near."""
         fold = folded(key)[: 2 * LONGEST_SHOWN]
         near = {*_around(self._forwards, fold), *(k[::-1] for k in _around(self._backwards, fold[::-1]))}

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from troop.chaos.groups import Group
 from troop.chaos.guards import protecting_tag
-from troop.chaos.policy import Policy, Sourced
+from troop.chaos.policy import Policy, SourcedValue
 
 MALFORMED = "malformed"
 
@@ -23,8 +23,8 @@ def effective_participation(groups: Sequence[Group], policy: Policy) -> Policy:
         policy: the policy of these groups.
     """
     if tag := protection(groups):
-        return replace(policy, takes_part=Sourced(False, f"tag {tag}"))
-    return replace(policy, takes_part=Sourced(False, MALFORMED)) if policy.problems else policy
+        return replace(policy, takes_part=SourcedValue(False, f"tag {tag}"))
+    return replace(policy, takes_part=SourcedValue(False, MALFORMED)) if policy.problems else policy
 
 
 def protection(groups: Sequence[Group]) -> str | None:

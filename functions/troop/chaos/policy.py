@@ -81,7 +81,7 @@ T = TypeVar("T")
 
 
 @record
-class Sourced(Generic[T]):
+class SourcedValue(Generic[T]):
     """A value and its source: ``item``, ``tag of <group>``, ``settings``, or :data:`FLOOR`."""
 
     value: T
@@ -99,39 +99,39 @@ class Policy:
         problems: malformed values, one sentence each; if there are any, do not use the other values.
     """
 
-    takes_part: Sourced[bool]
-    until: Sourced[date | None]
-    probability: Sourced[float]
-    min_healthy: Sourced[int]
-    min_days_between: Sourced[int]
-    method: Sourced[str]
-    calendar: Sourced[str]
-    stop_alarms: Sourced[tuple[str, ...]]
-    reason: Sourced[str]
-    owner: Sourced[str]
+    takes_part: SourcedValue[bool]
+    until: SourcedValue[date | None]
+    probability: SourcedValue[float]
+    min_healthy: SourcedValue[int]
+    min_days_between: SourcedValue[int]
+    method: SourcedValue[str]
+    calendar: SourcedValue[str]
+    stop_alarms: SourcedValue[tuple[str, ...]]
+    reason: SourcedValue[str]
+    owner: SourcedValue[str]
     problems: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, dict[str, Any]]:
         """Returns ``{key: {"value": ..., "source": ...}}`` in JSON's types, for records and responses."""
         return {key: {"value": _plain(s.value), "source": s.source} for key, s in self._sourced()}
 
-    def _sourced(self) -> Iterable[tuple[str, Sourced[Any]]]:
+    def _sourced(self) -> Iterable[tuple[str, SourcedValue[Any]]]:
         return ((key, getattr(self, key)) for key in VALUES)
 
 
 VALUES = tuple(field.name for field in fields(Policy) if field.name != "problems")
 
-_values: Callable[[Mapping[str, Sourced[Any]]], Any] = itemgetter(*VALUES)
+_values: Callable[[Mapping[str, SourcedValue[Any]]], Any] = itemgetter(*VALUES)
 """Returns the values in the order of the fields of :class:`Policy`, from a mapping that can have other keys too."""
 
 SETTINGS = "settings"
 FLOOR = "lowest_min_healthy of the settings"
 """The source of a minimum that an owner has set too low."""
 
-_IN, _OUT = Sourced(True, SETTINGS), Sourced(False, SETTINGS)
-_NO_END: Sourced[date | None] = Sourced(None, SETTINGS)
+_IN, _OUT = SourcedValue(True, SETTINGS), SourcedValue(False, SETTINGS)
+_NO_END: SourcedValue[date | None] = SourcedValue(None, SETTINGS)
 
-_Layer = dict[str, Sourced[Any]]
+_Layer = dict[str, SourcedValue[Any]]
 
 
 def _plain(value: Any) -> Any:
@@ -224,7 +224,7 @@ def _read_layer(
             )
             continue
         try:
-            layer[key] = Sourced(parse(value), source)
+            layer[key] = SourcedValue(parse(value), source)
         except values.BadValue as error:
             problems.append(f"{where}{prefix}{key} is {str(value)[:80]!r}: must be {error}")
     return layer, problems
@@ -232,10 +232,10 @@ def _read_layer(
 
 def _member(
     item: _Layer, tags: _Layer, settings: Settings, today: Callable[[str], date]
-) -> tuple[dict[str, Sourced[Any]], list[str]]:
+) -> tuple[dict[str, SourcedValue[Any]], list[str]]:
     member = {**_defaults(settings), **tags, **item}
     if member["min_healthy"].value < settings.lowest_min_healthy:
-        member["min_healthy"] = Sourced(settings.lowest_min_healthy, FLOOR)
+        member["min_healthy"] = SourcedValue(settings.lowest_min_healthy, FLOOR)
     calendar = member["calendar"]
     problems = []
     if calendar.value not in settings.calendars:
@@ -260,34 +260,36 @@ def _defaults(settings: Settings) -> _Layer:
         "reason": "",
         "owner": "",
     }
-    return {key: Sourced(value, SETTINGS) for key, value in values_of_settings.items()}
+    return {key: SourcedValue(value, SETTINGS) for key, value in values_of_settings.items()}
 
 
-def _takes_part(layers: Sequence[_Layer], must_opt_in: bool, day: date) -> tuple[Sourced[bool], Sourced[date | None]]:
+def _takes_part(
+    layers: Sequence[_Layer], must_opt_in: bool, day: date
+) -> tuple[SourcedValue[bool], SourcedValue[date | None]]:
     """Returns the decision of the first layer that has one; an opt-out precedes an opt-in.
 
     ``until`` is the last day of its own layer's opt-out, and implies one. After that day the layer has no opt-out.
     ``opt_out: false`` cancels a lower layer's opt-out, but opts nothing in. ``opt_in: false`` opts out.
     """
-    put_back: Sourced[bool] | None = None
+    put_back: SourcedValue[bool] | None = None
     for layer in layers:
         opt_out, opt_in, until = layer.get("opt_out"), layer.get("opt_in"), layer.get("until")
         ended = until is not None and until.value < day
-        out = opt_out or (until and Sourced(True, until.source))
+        out = opt_out or (until and SourcedValue(True, until.source))
         if out and out.value and not ended and put_back is None:
-            return Sourced(False, out.source), until or Sourced(None, out.source)
+            return SourcedValue(False, out.source), until or SourcedValue(None, out.source)
         if opt_in:
             return opt_in, _NO_END
         if opt_out and not opt_out.value:
-            put_back = put_back or Sourced(True, opt_out.source)
+            put_back = put_back or SourcedValue(True, opt_out.source)
     return (_OUT if must_opt_in else put_back or _IN), _NO_END
 
 
-def _strictest(members: Sequence[dict[str, Sourced[Any]]]) -> tuple[dict[str, Sourced[Any]], list[str]]:
+def _strictest(members: Sequence[dict[str, SourcedValue[Any]]]) -> tuple[dict[str, SourcedValue[Any]], list[str]]:
     if len(members) == 1:
         return members[0], []
 
-    def pick(key: str, rank: Callable[[Any], Any]) -> Sourced[Any]:
+    def pick(key: str, rank: Callable[[Any], Any]) -> SourcedValue[Any]:
         return min((m[key] for m in members), key=lambda s: rank(s.value))
 
     problems = []
@@ -307,7 +309,7 @@ def _strictest(members: Sequence[dict[str, Sourced[Any]]]) -> tuple[dict[str, So
         "min_days_between": pick("min_days_between", lambda v: -v),
         "method": pick("method", lambda v: -faults.gentleness(v)),
         "calendar": members[0]["calendar"],
-        "stop_alarms": Sourced(merged_alarms, sources),
+        "stop_alarms": SourcedValue(merged_alarms, sources),
         "reason": decisive["reason"] if decisive["reason"].value else pick("reason", lambda v: not v),
         "owner": pick("owner", lambda v: not v),
     }, problems

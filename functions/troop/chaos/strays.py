@@ -163,7 +163,7 @@ def _nearest(strays: Strays, units: Collection[str]) -> Callable[[str], str | No
             return exact[key]
         if not by_spelling:
             by_spelling.append(Nearest(units))
-        return by_spelling[0].to(key)
+        return by_spelling[0].find(key)
 
     return nearest
 

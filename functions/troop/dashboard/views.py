@@ -30,7 +30,7 @@ class EventsView:
 
 @dataclass(frozen=True)
 class DecisionRow:
-    """A tick's decision about a unit; attributes as in :class:`troop.chaos.aws.decision_queries.Decided`."""
+    """A tick's decision about a unit; attributes as in :class:`troop.chaos.aws.decision_queries.DecisionRecord`."""
 
     unit: str
     tick: datetime

@@ -117,7 +117,7 @@ class WidgetRequest:
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
 
-    def but(self, **changes: Any) -> dict[str, Any]:
+    def with_changes(self, **changes: Any) -> dict[str, Any]:
         """Returns the request with changes, as a click sends it: JSON-like, without default values, from the first
         page.
         """

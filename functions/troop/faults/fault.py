@@ -1,6 +1,6 @@
 """Defines what a fault is. Pure: a fault calls AWS through the clients that it receives, and imports no SDK.
 
-The adapter :mod:`troop.chaos.aws.termination` carries faults out. It catches the errors of the SDK, and asks the fault
+The adapter :mod:`troop.chaos.aws.terminator` carries faults out. It catches the errors of the SDK, and asks the fault
 what they mean.
 """
 

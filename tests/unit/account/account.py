@@ -22,7 +22,7 @@ from tests.tables import create_table
 from tests.unit.account.fast_moto import once
 from tests.unit.chaos.build import FRIDAY as FRIDAY
 from tests.unit.chaos.build import raw_settings
-from troop.chaos.aws.events import EventTable
+from troop.chaos.aws.event_table import EventTable
 from troop.chaos.events import Event
 from troop.shared import moments
 from troop.shared.aws.clients import client

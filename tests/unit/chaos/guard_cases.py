@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.unit.chaos.build import FRIDAY, SALT, at, calendars, facts, group, instance, settings
 from troop.chaos.change_calendars import ChangePeriod
-from troop.chaos.facts import Abandoned, Counts, Switch, UnitState
+from troop.chaos.facts import AbandonedClaim, Counts, Switch, UnitState
 from troop.chaos.guards import (
     Guard,
     already_today,
@@ -322,8 +322,12 @@ CASES: list[Case] = [
         already_today,
         "already-today",
         "had its claim of 2026-11-20, which was abandoned: chaos was leashed first",
-        {"state": UnitState(last_day=date(2026, 11, 19), abandoned=Abandoned(FRIDAY, "x", "chaos was leashed first"))},
-        {"state": UnitState(abandoned=Abandoned(date(2026, 11, 19), "x", "chaos was leashed first"))},
+        {
+            "state": UnitState(
+                last_day=date(2026, 11, 19), abandoned=AbandonedClaim(FRIDAY, "x", "chaos was leashed first")
+            )
+        },
+        {"state": UnitState(abandoned=AbandonedClaim(date(2026, 11, 19), "x", "chaos was leashed first"))},
     ),
     Case(
         day_cap,

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.chaos.build import FRIDAY, facts, group, tagged
-from troop.chaos.aws.decisions import to_item
+from troop.chaos.aws.decision_table import to_item
 from troop.chaos.decisions import decide
 from troop.chaos.policy import PARSERS
 from troop.shared.aws.dynamo import jsonable, plain

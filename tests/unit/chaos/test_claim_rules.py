@@ -1,4 +1,4 @@
-"""Claims: how long one holds, and what is made of one that was left behind."""
+"""ClaimTransaction: how long one holds, and what is made of one that was left behind."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.unit.chaos.build import at, calendar, settings
 from troop.chaos.earlier_tables import EarlierTable
 from troop.chaos.health import Check, Digest, Grade, digest
-from troop.chaos.health_facts import Alarm, Children, Observed, Runs, Schedule, Unread
+from troop.chaos.health_facts import Alarm, Children, HealthFacts, Runs, Schedule, Unread
 from troop.chaos.strays import Stray, StrayRecord
 from troop.shared.calendars import Calendar
 from troop.shared.concurrency import Concurrency, needed
@@ -29,7 +29,7 @@ DENIED = Unread("ClientError: AccessDenied")
 TICKING = Schedule("Troop-default", enabled=True, ticks=True, changed=LONG_AGO)
 WATCHDOG = Schedule("Troop-watchdog", enabled=True, ticks=False, changed=LONG_AGO)
 SWEEP = Schedule("Troop-sweep", enabled=True, ticks=False, changed=LONG_AGO)
-WELL = Observed(
+WELL = HealthFacts(
     schedules=(TICKING, WATCHDOG, SWEEP),
     runs=Runs(newest=at("12:00:02"), newest_succeeded=at("11:45:02")),
     children=Children(last_succeeded=at("10:35")),
@@ -232,7 +232,7 @@ def test_failed_read_fails_its_checks_and_no_others(failing: str) -> None:
 
 moments = st.integers(0, 20 * 24 * 60).map(lambda minutes: NOW - timedelta(minutes=minutes))
 observed = st.builds(
-    Observed,
+    HealthFacts,
     schedules=st.just(DENIED)
     | st.lists(st.builds(Schedule, st.text(), st.booleans(), st.booleans(), moments), max_size=4).map(tuple),
     runs=st.just(DENIED)
@@ -245,7 +245,7 @@ observed = st.builds(
 
 
 @given(observed)
-def test_every_observation_has_every_check_and_each_problem_its_advice(read: Observed) -> None:
+def test_every_observation_has_every_check_and_each_problem_its_advice(read: HealthFacts) -> None:
     health = digest(read, having(TWO), 15, NOW, others=2)
     assert tuple(c.name for c in health.checks) == NAMES
     assert all(bool(c.todo) == (c.status is not Grade.OK) for c in health.checks)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.unit.chaos.build import FRIDAY, at, calendars, facts, group, raw_calendar, settings, tagged
 from tests.unit.chaos.guard_cases import CASES, ONLY_TICKS, Case
 from tests.unit.chaos.test_rules_hold import worlds
-from troop.chaos.facts import Abandoned, Account, Counts, Switch, UnitState, facts_of_units
+from troop.chaos.facts import AbandonedClaim, Account, Counts, Switch, UnitState, facts_of_units
 from troop.chaos.groups import Group
 from troop.chaos.guards import (
     REASONS,
@@ -75,9 +75,9 @@ def test_the_window_of_the_next_business_day(now: datetime, expected: datetime) 
     [
         ({}, {"last_day": FRIDAY}, at("09:00", MONDAY)),
         ({}, {"last_day": FRIDAY - timedelta(days=1)}, at("12:00")),
-        ({}, {"abandoned": Abandoned(FRIDAY, "x", "")}, at("09:00", MONDAY)),
-        ({}, {"abandoned": Abandoned(FRIDAY - timedelta(days=1), "x", "")}, at("12:00")),
-        ({"min_days_between": 2}, {"abandoned": Abandoned(FRIDAY, "x", "")}, at("09:00", MONDAY)),
+        ({}, {"abandoned": AbandonedClaim(FRIDAY, "x", "")}, at("09:00", MONDAY)),
+        ({}, {"abandoned": AbandonedClaim(FRIDAY - timedelta(days=1), "x", "")}, at("12:00")),
+        ({"min_days_between": 2}, {"abandoned": AbandonedClaim(FRIDAY, "x", "")}, at("09:00", MONDAY)),
         ({"min_days_between": 1}, {"last_day": FRIDAY - timedelta(days=1)}, at("12:00")),
         ({"min_days_between": 2}, {"last_day": FRIDAY - timedelta(days=1)}, at("09:00", MONDAY)),
         ({"min_days_between": 5}, {"last_day": FRIDAY}, at("09:00", date(2026, 11, 30))),

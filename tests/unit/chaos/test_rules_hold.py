@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from tests.unit.chaos.build import SALT, account, calendars, raw_calendar, settings
 from troop.chaos.decisions import TERMINATE, Decision, decide_all
-from troop.chaos.facts import Abandoned, Account, Counts, Switch, UnitState, facts_of_units
+from troop.chaos.facts import AbandonedClaim, Account, Counts, Switch, UnitState, facts_of_units
 from troop.chaos.groups import Group, Instance
 from troop.shared.settings import Settings
 
@@ -104,7 +104,7 @@ def worlds(draw: st.DrawFn) -> tuple[Account, Settings, datetime]:
     now = datetime.combine(draw(st.sampled_from(DAYS)), draw(st.sampled_from(TIMES)), UTC)
     passed = draw(often(None, -1, 0, 1, 2, 5))
     last = None if passed is None else now.date() - timedelta(days=passed)
-    spent = None if last is None else Abandoned(last, "x", "chaos was leashed first")
+    spent = None if last is None else AbandonedClaim(last, "x", "chaos was leashed first")
     abandoned = draw(often(None, spent))
     state = UnitState(None if abandoned else last, draw(often(None, "2026-10-01#x")), abandoned=abandoned)
     read = account(

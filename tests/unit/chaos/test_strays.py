@@ -112,12 +112,12 @@ def test_separators_within_a_name_are_one() -> None:
 class TestNearest:
     def test_by_spelling(self) -> None:
         nearest = Nearest(["web", "payments", "payments-eu", *(f"unit-{n}" for n in range(1000))])
-        assert nearest.to("paymets") == "payments"
-        assert nearest.to("ayments") == "payments"
-        assert nearest.to("zzzzzz") is None
+        assert nearest.find("paymets") == "payments"
+        assert nearest.find("ayments") == "payments"
+        assert nearest.find("zzzzzz") is None
 
     def test_without_units(self) -> None:
-        assert Nearest([]).to("web") is None
+        assert Nearest([]).find("web") is None
 
 
 def tick(before: StrayRecord, items: Mapping[str, Mapping[str, Any]], now: datetime) -> StrayRecord:

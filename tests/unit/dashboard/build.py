@@ -17,7 +17,7 @@ from troop.chaos.events import Event, Status, on_demand_id, scheduled_id
 from troop.chaos.facts import Switch, UnitState
 from troop.chaos.groups import Group, Instance
 from troop.chaos.outlook import Outlook
-from troop.chaos.policy import Policy, Sourced
+from troop.chaos.policy import Policy, SourcedValue
 from troop.dashboard.commands import Shell
 from troop.dashboard.console import Console
 from troop.dashboard.page import Frame
@@ -80,8 +80,8 @@ def event(status: Status, unit: str = "web", minutes: int = 5, **more: Any) -> E
     return Event(**(fields | more))
 
 
-def sourced(value: Any, source: str = "settings") -> Sourced[Any]:
-    return Sourced(value, source)
+def sourced(value: Any, source: str = "settings") -> SourcedValue[Any]:
+    return SourcedValue(value, source)
 
 
 def policy(**values: Any) -> Policy:

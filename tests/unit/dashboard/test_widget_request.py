@@ -50,9 +50,9 @@ def test_typed_fields_count_only_for_their_own_button() -> None:
 
 def test_a_click_carries_the_other_parameters_and_begins_at_the_first_page() -> None:
     request = parse({"widget": "decisions", "limit": 5, "day": "2026-11-20", "page": 3, "reason": "halted"})
-    sent = json.loads(json.dumps(request.but(reason="not-rolled")))
+    sent = json.loads(json.dumps(request.with_changes(reason="not-rolled")))
     assert sent == {"widget": "decisions", "limit": 5, "day": "2026-11-20", "reason": "not-rolled"}
-    assert parse(request.but(page=4))["page"] == 4
+    assert parse(request.with_changes(page=4))["page"] == 4
 
 
 def test_where_it_is_shown() -> None:

@@ -10,7 +10,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from troop.chaos.aws.decision_queries import BadPosition, Decided
+from troop.chaos.aws.decision_queries import BadPosition, DecisionRecord
 from troop.chaos.units import LONGEST_UNIT, unit_to_url
 from troop.chaos.wiring import tables
 from troop.shared import moments, values
@@ -59,7 +59,7 @@ class DecidedOut(BaseModel):
     )
 
     @classmethod
-    def from_decided(cls, decided: Decided) -> DecidedOut:
+    def from_decided(cls, decided: DecisionRecord) -> DecidedOut:
         calendar = environment.settings().calendars.get(decided.calendar)
         return cls(
             unit=decided.unit,

@@ -8,7 +8,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import BaseModel, Field, JsonValue
 
-from troop.chaos.aws.state import BadUnitKey
+from troop.chaos.aws.state_table import BadUnitKey
 from troop.chaos.changes import version_of
 from troop.chaos.units import is_unit, unit_to_url
 from troop.chaos.wiring import tables

@@ -225,7 +225,7 @@ def _terminated(raw: dict[str, Any]) -> dict[str, Any]:
 
 def _terminate(request: ChaosIn, raw: dict[str, Any], received: datetime) -> Event:
     """Returns the event of a request."""
-    ask = services.on_demand().ask
+    ask = services.on_demand().request
     if request.idempotencyKey:
         return ask(request.groupName, request.idempotencyKey, received).event
     digest, dedup = _digest_of(raw), services.request_dedup()

@@ -76,7 +76,7 @@ def terminate(body: Annotated[TerminationIn, Body()]) -> Response[Any]:
     """
     try:
         received = received_at(router.current_event.raw_event, environment.now())
-        request = services.on_demand().ask(body.group, body.idempotency_key, received, body.method)
+        request = services.on_demand().request(body.group, body.idempotency_key, received, body.method)
     except NotAllowedError as error:
         return message_response(403, str(error))
     except MissingGroupError as error:

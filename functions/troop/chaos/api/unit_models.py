@@ -14,7 +14,7 @@ from troop.chaos.flows.units import GroupRow, UnitView
 from troop.chaos.groups import Group
 from troop.chaos.guards import protecting_tag
 from troop.chaos.outlook import TAKING_PART
-from troop.chaos.policy import LONGEST_ALARM, PARSERS, Sourced
+from troop.chaos.policy import LONGEST_ALARM, PARSERS, SourcedValue
 from troop.chaos.units import unit_to_url
 from troop.faults import FAULTS, names
 from troop.shared import moments, values
@@ -85,7 +85,7 @@ class GroupOut(BaseModel):
     @classmethod
     def from_row(cls, row: GroupRow) -> GroupOut:
         policy = row.policy
-        policy_values: dict[str, Sourced[Any]] = {
+        policy_values: dict[str, SourcedValue[Any]] = {
             "takes_part": policy.takes_part,
             "probability": policy.probability,
             "min_healthy": policy.min_healthy,

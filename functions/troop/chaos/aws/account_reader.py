@@ -14,7 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from troop.chaos.aws.balancers import Balancers, BalancersOfATick
 from troop.chaos.aws.change_calendars import read_period, read_periods
 from troop.chaos.aws.groups import alarm_states, protected_instances, read_groups, refreshing
-from troop.chaos.aws.state import PolicyTable, StateTable
+from troop.chaos.aws.state_table import PolicyTable, StateTable
 from troop.chaos.aws.termination_protection import LimitedEc2, UnknownProtectionError, without_protected
 from troop.chaos.change_calendars import Changes
 from troop.chaos.facts import Account, Counts, Facts

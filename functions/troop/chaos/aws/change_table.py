@@ -35,7 +35,7 @@ class ChangeTable:
         }
         return {"Put": {"TableName": self.table, "Item": typed(item)}}
 
-    def recorded(self, subject: str, at: str, request_id: str) -> Change | None:
+    def find(self, subject: str, at: str, request_id: str) -> Change | None:
         """Returns the change of a subject by one request, strongly consistent.
 
         Args:

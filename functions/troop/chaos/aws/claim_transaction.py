@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from troop.chaos.aws.event_items import to_item
-from troop.chaos.aws.keys import RequestKey
+from troop.chaos.aws.request_key import RequestKey
 from troop.chaos.events import SCHEMA, Event, Status
 from troop.chaos.facts import UnitState
 from troop.chaos.policy import PARSERS
@@ -41,7 +41,7 @@ class ClaimRefused(Exception):
 
 
 @dataclass(frozen=True)
-class Claims:
+class ClaimTransaction:
     """Makes claims.
 
     Attributes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from troop.chaos.aws.decisions import SHARDS, day_shard
+from troop.chaos.aws.decision_table import SHARDS, day_shard
 from troop.shared import moments
 from troop.shared.aws.dynamo import plain, typed
 from troop.shared.malformed import Malformed, read
@@ -31,7 +31,7 @@ class BadPosition(ValueError):
 
 
 @dataclass(frozen=True)
-class Decided:
+class DecisionRecord:
     """The record of a decision.
 
     Attributes:
@@ -62,7 +62,7 @@ class DecisionPage:
     can be short, even empty, and still have a position, because reads are bounded.
     """
 
-    decisions: tuple[Decided, ...]
+    decisions: tuple[DecisionRecord, ...]
     position: str | None
     malformed: tuple[Malformed, ...] = ()
 
@@ -74,7 +74,7 @@ class DecisionQueries:
     client: Any
     table: str
 
-    def latest(self, unit: str) -> Decided | None:
+    def latest(self, unit: str) -> DecisionRecord | None:
         """Returns the unit's last decision that has not expired, unless it is malformed; one query of one item."""
         decisions = self.unit_page(unit, None, 1).decisions
         return decisions[0] if decisions else None
@@ -179,10 +179,10 @@ def _page(rows: Iterable[Mapping[str, Any]], position: str | None) -> DecisionPa
     return DecisionPage(decisions.items, position, decisions.malformed)
 
 
-def _decided(item: Mapping[str, Any]) -> Decided:
+def _decided(item: Mapping[str, Any]) -> DecisionRecord:
     policy = item.get("policy", {})  # not in the index
     probability = item.get("probability", policy.get("probability", {}).get("value"))
-    return Decided(
+    return DecisionRecord(
         unit=item["unit"],
         tick=moments.parse(item["tick"]),
         day=date.fromisoformat(item["day"]) if item.get("day") else None,

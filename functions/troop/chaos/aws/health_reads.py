@@ -12,9 +12,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.chaos.aws.account_reads import AccountReads
 from troop.chaos.aws.alarm_reads import AlarmReads
-from troop.chaos.aws.state import StateTable
+from troop.chaos.aws.state_table import StateTable
 from troop.chaos.change_calendars import ChangePeriod
-from troop.chaos.health_facts import FAILURES_OF, Children, Observed, Runs, Schedule, Unread
+from troop.chaos.health_facts import FAILURES_OF, Children, HealthFacts, Runs, Schedule, Unread
 from troop.chaos.strays import StrayRecord
 from troop.chaos.tick_times import AROUND, TickSpan
 from troop.shared.aws.dynamo import plain
@@ -74,14 +74,14 @@ class HealthReads:
     changes: Callable[[datetime], tuple[ChangePeriod, ...]] | None = None
     deployment: str = ""
 
-    def observe(self, now: datetime) -> Observed:
+    def observe(self, now: datetime) -> HealthFacts:
         """Reads everything. A part that AWS refuses or does not answer is marked as unread, and does not stop the rest.
 
         Makes at most 5 calls for schedules, 5 for executions, 1 for each table and 5 others; 6 for alarms; 3 for the
         account, 2 for each table of an earlier deployment, and 1 for each calendar and each SSM Change Calendar.
         """
         alarms, account, spans = self.alarms, self.account, self.spans
-        return Observed(
+        return HealthFacts(
             schedules=_read(self._schedules),
             runs=_read(lambda: self._runs(now)),
             children=_read(lambda: self._children(now)),

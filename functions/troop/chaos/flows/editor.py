@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from troop.chaos.aws.change_writer import ChangedMeanwhile, ChangeWriter
-from troop.chaos.aws.state import PolicyTable, StateTable
+from troop.chaos.aws.state_table import PolicyTable, StateTable
 from troop.chaos.changes import Author, version_of
 from troop.chaos.earlier_tables import EarlierTable, listed, ways_out, with_data
 from troop.chaos.facts import Switch

@@ -9,7 +9,7 @@ from datetime import datetime
 from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
-from troop.chaos.aws.state import StateTable
+from troop.chaos.aws.state_table import StateTable
 from troop.chaos.earlier_tables import EarlierTable, with_data
 from troop.shared.state_keys import SWITCH
 

@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import Any
 
 from troop.chaos.aws.account_reader import AccountReader
-from troop.chaos.aws.claim_transaction import ClaimRefused, Claims
-from troop.chaos.aws.events import EventTable
+from troop.chaos.aws.claim_transaction import ClaimRefused, ClaimTransaction
+from troop.chaos.aws.event_table import EventTable
 from troop.chaos.aws.groups import read_groups
-from troop.chaos.aws.keys import RequestKey
 from troop.chaos.aws.on_demand_executions import OnDemandExecutions
+from troop.chaos.aws.request_key import RequestKey
 from troop.chaos.aws.termination_protection import without_protected
 from troop.chaos.aws.unit_groups import read_members
 from troop.chaos.claim_rules import deadline
@@ -59,7 +59,7 @@ class OtherGroupError(TroopError):
 
 
 @dataclass(frozen=True)
-class Requested:
+class TerminationRequest:
     """The event of a request. ``repeated``: it existed before."""
 
     event: Event
@@ -75,13 +75,13 @@ class OnDemand:
     """
 
     reader: AccountReader
-    claims: Claims
+    claims: ClaimTransaction
     events: EventTable
     executions: OnDemandExecutions
     settle: Callable[[], None]
     clock: Callable[[], datetime]
 
-    def ask(self, group: str, key: str, received: datetime, method: str | None = None) -> Requested:
+    def request(self, group: str, key: str, received: datetime, method: str | None = None) -> TerminationRequest:
         """Claims an instance of the group and starts its workflow. For a repeated key, returns the recorded event, even
         if the group has another unit by now, or is gone.
 
@@ -105,7 +105,7 @@ class OnDemand:
             raise NotAllowedError
         clock_check.check(received, self.clock())
         request_key = RequestKey(group, key)
-        event = self._led_to(request_key)
+        event = self._requested_event(request_key)
         repeated = event is not None
         if event is None:
             unit, members, named = self._members(group)
@@ -118,9 +118,9 @@ class OnDemand:
             raise OtherGroupError(f"the key {key!r} was used for group {event.group} of the same unit: choose another")
         if event.status is Status.CLAIMED:
             self.executions.start(event.event_id, _work(event))
-        return Requested(event, repeated)
+        return TerminationRequest(event, repeated)
 
-    def _led_to(self, request_key: RequestKey) -> Event | None:
+    def _requested_event(self, request_key: RequestKey) -> Event | None:
         """Returns the event of an earlier request with the key of the group."""
         event_id = self.reader.state.raw(request_key.place).get("event_id")
         return self.events.get(event_id["S"]) if event_id else None
@@ -164,7 +164,7 @@ class OnDemand:
                 )
             except ClaimRefused as refused:
                 # Another request with the same key was faster, or the response to our own claim was lost.
-                if (present := self._led_to(request_key) or self.events.get(event_id)) is not None:
+                if (present := self._requested_event(request_key) or self.events.get(event_id)) is not None:
                     return present, True
                 if refused.reason not in _CHANGED or not left:
                     raise RefusedError(refused.reason, "it changed during the claim: check it, and try again") from None

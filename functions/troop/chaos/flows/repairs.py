@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from troop.chaos.aws.queue import Queue
-from troop.chaos.aws.stream import Streams
+from troop.chaos.aws.streams import Streams
 from troop.chaos.dead_letters import TRIED_FOR, Letter, batch_of, is_dropped, is_obsolete
-from troop.chaos.flows.notify import Notifier, UnreadableRecord
+from troop.chaos.flows.notifier import Notifier, UnreadableRecord
 from troop.chaos.notifications import Notification
 
 MOST_LETTERS = 100
@@ -48,7 +48,7 @@ class DeadLetters:
 
 
 @dataclass
-class Redriven:
+class RedriveResult:
     """The result of one call.
 
     Attributes:
@@ -71,13 +71,13 @@ class Redrive:
     notifier: Notifier
     clock: Callable[[], datetime]
 
-    def run(self) -> Redriven:
+    def run(self) -> RedriveResult:
         """Sends the notifications of all letters, while there is time.
 
         A letter that cannot be sent stays in its queue, and each further call tries it again for a day. The alarm stays
         on until an operator has removed the cause.
         """
-        redriven = Redriven()
+        redriven = RedriveResult()
         begun = self.clock()
         for letter in self.queue.letters(MOST_LETTERS):
             now = self.clock()
@@ -90,7 +90,7 @@ class Redrive:
             try:
                 for record in self.streams.records(batch_of(letter)):
                     with suppress(UnreadableRecord):  # logged and counted when it first came
-                        redriven.notifications += self.notifier.tell(record)
+                        redriven.notifications += self.notifier.notify(record)
             except Exception as error:  # noqa: BLE001 - the other letters must be tried, too
                 redriven.waiting.append(f"{type(error).__name__}: {error}")
                 continue

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from troop.chaos.aws.events import EventTable, StepRefused
+from troop.chaos.aws.event_table import EventTable, StepRefused
 from troop.chaos.aws.groups import instance_gone
 from troop.chaos.claim_rules import is_stale, reconciled
 from troop.chaos.events import Event, Status
 from troop.chaos.flows import clock_check
-from troop.chaos.flows.check_recovery import RecoveryCheck
+from troop.chaos.flows.recovery_check import RecoveryCheck
 from troop.chaos.recovery import CONFIRM_WAIT, watch_lost
 
 
 @dataclass(frozen=True)
-class Swept:
+class SweepResult:
     """The result of a sweep for one event. ``error`` says why it failed."""
 
     event_id: str
@@ -27,7 +27,7 @@ class Swept:
 
 
 @dataclass(frozen=True)
-class Sweeper:
+class Sweep:
     """Reconciles, but never terminates."""
 
     ec2: Any
@@ -37,7 +37,7 @@ class Sweeper:
     clock: Callable[[], datetime]
     sleep: Callable[[float], None] = time.sleep
 
-    def run(self, started: datetime) -> list[Swept]:
+    def run(self, started: datetime) -> list[SweepResult]:
         """Sweeps every open event. A failure is reported and does not stop the rest. A tick that is too old, or a wrong
         clock, sweeps nothing: it would end claims that are about to be carried out.
 
@@ -47,7 +47,7 @@ class Sweeper:
         """
         if clock_check.is_stale(started, self.clock()):
             return []
-        swept: dict[str, Swept] = {}
+        swept: dict[str, SweepResult] = {}
         whole = self._each(self.events.open_ids(), started, swept, self._sweep)
         if whole:
             # Recovery needs two checks. The second must not wait for the next tick, which could terminate in the unit.
@@ -59,7 +59,7 @@ class Sweeper:
         self,
         event_ids: Iterable[str],
         started: datetime,
-        swept: dict[str, Swept],
+        swept: dict[str, SweepResult],
         do: Callable[[str, datetime], Event | None],
     ) -> list[str]:
         """Applies ``do`` to each event; returns those whose group was found whole and needs one more check."""
@@ -68,13 +68,13 @@ class Sweeper:
             try:
                 if (event := do(event_id, started)) is None:
                     continue
-                swept[event_id] = Swept(event_id, event.status)
+                swept[event_id] = SweepResult(event_id, event.status)
                 if event.status is Status.TERMINATED and event.watch.whole:
                     whole.append(event_id)
             except StepRefused:
                 continue  # the event's workflow was faster
             except Exception as error:  # noqa: BLE001 - after any error, the others must be swept
-                swept[event_id] = Swept(event_id, "", f"{type(error).__name__}: {error}")
+                swept[event_id] = SweepResult(event_id, "", f"{type(error).__name__}: {error}")
         return whole
 
     def _sweep(self, event_id: str, started: datetime) -> Event | None:
@@ -88,7 +88,7 @@ class Sweeper:
             if status is not Status.TERMINATED:
                 in_doubt = status is Status.ABANDONED and event.attempts > 0
                 return self.events.close(event, status, detail, in_doubt=in_doubt)
-            self.events.terminated(event, event.attempted_at or event.at, detail)
+            self.events.record_termination(event, event.attempted_at or event.at, detail)
             return self._check(event_id, started)
         if watch_lost(event, self.clock()):
             return self._check(event_id, started)

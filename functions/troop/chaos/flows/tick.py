@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from troop.chaos.aws.account_reader import AccountReader
-from troop.chaos.aws.decisions import DecisionTable
-from troop.chaos.aws.events import EventTable
+from troop.chaos.aws.decision_table import DecisionTable
+from troop.chaos.aws.event_table import EventTable
 from troop.chaos.aws.stray_table import StrayTable
 from troop.chaos.decisions import TERMINATE, Decision, calendar_of, decide_all
 from troop.chaos.events import Event, Status
@@ -27,7 +27,7 @@ class UnknownCalendarError(TroopError):
 
 
 @dataclass(frozen=True)
-class Ticked:
+class TickResult:
     """What a tick has done.
 
     Attributes:
@@ -57,7 +57,7 @@ class Tick:
     salt: Callable[[], bytes]
     clock: Callable[[], datetime]
 
-    def run(self, calendar: str, execution: str, started: datetime) -> Ticked:
+    def run(self, calendar: str, execution: str, started: datetime) -> TickResult:
         """Decides for all units on one calendar, as of the start of the execution.
 
         Raises:
@@ -69,7 +69,7 @@ class Tick:
                 f"there is no calendar {calendar!r}: must be one of {', '.join(settings.calendars)}"
             )
         if is_stale(started, self.clock()):
-            return Ticked([], [])
+            return TickResult([], [])
         self.settle()
         account = replace(self.reader.account(), changes=self.reader.changes([calendar], started))
         salt = self.salt()
@@ -81,7 +81,7 @@ class Tick:
             if decision.reason == "leashed" and decision.target and not _on_record(decision, account.states):
                 self.events.record_leashed(_leashed_event(decision, execution))
         work = [_work(d, execution) for d in decisions if d.reason == TERMINATE]
-        return Ticked(decisions, work, self._record_strays(account, started))
+        return TickResult(decisions, work, self._record_strays(account, started))
 
     def _record_strays(self, account: Account, started: datetime) -> StrayRecord:
         units = by_unit(account.groups, self.reader.settings.units)

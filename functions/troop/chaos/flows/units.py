@@ -11,10 +11,10 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.chaos.aws.change_table import ChangeTable
-from troop.chaos.aws.decision_queries import Decided, DecisionQueries
+from troop.chaos.aws.decision_queries import DecisionQueries, DecisionRecord
 from troop.chaos.aws.event_queries import EventFilter, EventQueries
 from troop.chaos.aws.groups import alarm_states, groups_page, groups_tagged, read_groups
-from troop.chaos.aws.state import DeploymentState, PolicyTable, StateTable, read_units
+from troop.chaos.aws.state_table import DeploymentState, PolicyTable, StateTable, read_units
 from troop.chaos.changes import Change
 from troop.chaos.events import Event
 from troop.chaos.facts import Facts, UnitState
@@ -94,7 +94,7 @@ class UnitView:
     item: Mapping[str, Any]
     state: UnitState
     outlook: Outlook
-    decision: Decided | None
+    decision: DecisionRecord | None
     events: tuple[Event, ...]
     changes: tuple[Change, ...]
     malformed: tuple[Malformed, ...] = ()
@@ -215,7 +215,10 @@ class Units:
         return next(units, None)
 
     def _members(
-        self, units: AbstractSet[str], known: Sequence[Group], decisions: Mapping[str, Decided | None] | None = None
+        self,
+        units: AbstractSet[str],
+        known: Sequence[Group],
+        decisions: Mapping[str, DecisionRecord | None] | None = None,
     ) -> dict[str, tuple[Group, ...]]:
         """Returns all groups of units, in order of their names.
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from troop.chaos.aws.bus import Bus
 from troop.chaos.aws.queue import Queue
-from troop.chaos.aws.stream import Streams
+from troop.chaos.aws.streams import Streams
 from troop.chaos.aws.topic import Topic
-from troop.chaos.flows.notify import Notifier
+from troop.chaos.flows.notifier import Notifier
 from troop.chaos.flows.repairs import Redrive
 from troop.chaos.wiring import tables
 from troop.shared.aws.clients import client, quick_client

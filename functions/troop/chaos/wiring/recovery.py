@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 from troop.chaos.aws.balancers import Balancers
-from troop.chaos.flows.check_recovery import RecoveryCheck
-from troop.chaos.flows.sweep import Sweeper
+from troop.chaos.flows.recovery_check import RecoveryCheck
+from troop.chaos.flows.sweep import Sweep
 from troop.chaos.wiring import tables
 from troop.shared.aws.clients import client
 from troop.shared.wiring import environment
@@ -26,8 +26,8 @@ def recovery_check() -> RecoveryCheck:
 
 
 @cache
-def sweeper() -> Sweeper:
-    return Sweeper(
+def sweep() -> Sweep:
+    return Sweep(
         client("ec2"),
         client("autoscaling"),
         tables.events(),

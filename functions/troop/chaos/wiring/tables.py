@@ -8,14 +8,14 @@ from functools import cache
 from typing import Any
 
 from troop.chaos.aws.change_table import ChangeTable
-from troop.chaos.aws.claim_transaction import Claims
+from troop.chaos.aws.claim_transaction import ClaimTransaction
 from troop.chaos.aws.decision_queries import DecisionQueries
-from troop.chaos.aws.decisions import DecisionTable
+from troop.chaos.aws.decision_table import DecisionTable
 from troop.chaos.aws.earlier_tables import EarlierTables
 from troop.chaos.aws.event_queries import EventQueries
+from troop.chaos.aws.event_table import EventTable
 from troop.chaos.aws.event_walk import EventWalk
-from troop.chaos.aws.events import EventTable
-from troop.chaos.aws.state import PolicyTable, StateTable
+from troop.chaos.aws.state_table import PolicyTable, StateTable
 from troop.chaos.aws.stray_table import StrayTable
 from troop.chaos.flows.initial_switch import InitialSwitch
 from troop.shared.aws.clients import client, quick_client
@@ -92,8 +92,8 @@ def changes(client_of: Callable[[str], Any] = client) -> ChangeTable:
     return ChangeTable(client_of("dynamodb"), variable(Variable.CHANGES_TABLE))
 
 
-def claims() -> Claims:
-    return Claims(
+def claims() -> ClaimTransaction:
+    return ClaimTransaction(
         client=client("dynamodb"),
         events=variable(Variable.EVENTS_TABLE),
         state=variable(Variable.STATE_TABLE),

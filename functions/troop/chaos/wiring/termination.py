@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from troop.chaos.aws.termination import Terminator
-from troop.chaos.flows.terminate import Termination
+from troop.chaos.aws.terminator import Terminator
+from troop.chaos.flows.termination import Termination
 from troop.chaos.wiring import tables
 from troop.chaos.wiring.account import account_reader, salt
 from troop.faults import services

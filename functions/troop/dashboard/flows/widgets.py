@@ -11,9 +11,9 @@ from itertools import groupby
 from troop.bench.aws.run_table import RunTable
 from troop.bench.flows.live_runs import LiveRuns
 from troop.bench.records.record import Kind, Run
-from troop.chaos.aws.decision_queries import Decided, DecisionQueries
+from troop.chaos.aws.decision_queries import DecisionQueries, DecisionRecord
 from troop.chaos.aws.event_queries import EventFilter, EventQueries
-from troop.chaos.aws.state import StateTable
+from troop.chaos.aws.state_table import StateTable
 from troop.chaos.flows.units import GroupRow, Units
 from troop.chaos.policy import has_values
 from troop.dashboard.views import (
@@ -229,7 +229,7 @@ def _in_service(run: Run) -> int:
     return sum(counts.in_service for counts in run.standing.seen.values()) if run.standing else 0
 
 
-def _row(decided: Decided) -> DecisionRow:
+def _row(decided: DecisionRecord) -> DecisionRow:
     return DecisionRow(
         unit=decided.unit,
         tick=decided.tick,

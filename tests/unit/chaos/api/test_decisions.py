@@ -11,7 +11,7 @@ import pytest
 from tests.unit.account.account import FRIDAY, OVERDUE, Account, calls
 from tests.unit.account.asking import ask, get
 from troop.chaos.aws import decision_queries
-from troop.chaos.aws.decisions import SHARDS, day_shard, shard_of
+from troop.chaos.aws.decision_table import SHARDS, day_shard, shard_of
 from troop.chaos.wiring import tables
 from troop.shared import moments
 from troop.shared.api import cursors

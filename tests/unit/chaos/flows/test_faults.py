@@ -13,7 +13,7 @@ from tests.unit.account.asking import ask
 from tests.unit.chaos.build import tagged, unit_policy
 from troop import faults
 from troop.chaos.api.terminations import TerminationIn
-from troop.chaos.aws.termination import TerminationRefused, Terminator
+from troop.chaos.aws.terminator import TerminationRefused, Terminator
 from troop.faults.fault import Answer, Failure, Fault, Instance, Meaning, Permission
 from troop.shared.aws.clients import client
 

@@ -13,7 +13,7 @@ from handlers import notify, watchdog
 from tests.unit.account.account import CONTEXT, Account, calls
 from tests.unit.account.deployed import Deployed
 from tests.unit.account.fixtures import Log
-from tests.unit.chaos.flows.test_notify import Listeners, listeners
+from tests.unit.chaos.flows.test_notifier import Listeners, listeners
 from tests.unit.shared.aws.test_metrics import HERE, written
 from troop.chaos.dead_letters import TRIED_FOR
 from troop.chaos.flows.repairs import MOST_TIME

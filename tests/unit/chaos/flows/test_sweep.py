@@ -11,7 +11,7 @@ from handlers import sweep
 from handlers.sweep import SweepIncompleteError
 from tests.unit.account.account import CONTEXT, FRIDAY, WEB, Account, Cut, calls
 from troop.chaos.events import Status
-from troop.chaos.wiring.recovery import sweeper
+from troop.chaos.wiring import recovery
 
 
 def _cut_before(name: str) -> Callable[[int, str, Callable[[], Any]], Any]:
@@ -179,7 +179,7 @@ def test_a_wrong_clock_sweeps_nothing(account: Account, monkeypatch: pytest.Monk
     _left_behind(account, monkeypatch, "UpdateItem")
     started = account.clock()
     account.clock.forward(hours=hours)
-    assert sweeper().run(started) == []
+    assert recovery.sweep().run(started) == []
     assert account.event(WEB).status is Status.CLAIMED
 
 

@@ -204,7 +204,7 @@ def test_a_stray_item_is_recorded_and_counts_outside_ticks_too(account: Account,
     assert get("/groups/web")["problems"] == [problem]
     assert {row["unit"]: row["problems"] for row in get("/groups")["groups"]} == {"web": [problem], "db": []}
     with pytest.raises(RefusedError, match="malformed: the key of an item"):
-        services.on_demand().ask("web", "k", account.clock())
+        services.on_demand().request("web", "k", account.clock())
     version = account.state("stray-items")["version"]
     account.clock.forward(minutes=1)
     account.decide()

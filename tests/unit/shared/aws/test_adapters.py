@@ -15,7 +15,7 @@ from tests.unit.account.asking import ask
 from troop.chaos.aws import groups
 from troop.chaos.aws.balancers import Balancers
 from troop.chaos.aws.event_items import from_item, to_item
-from troop.chaos.aws.termination import Terminator
+from troop.chaos.aws.terminator import Terminator
 from troop.chaos.events import Event, Status, Watch
 from troop.chaos.groups import Group
 from troop.faults.fault import Answer

@@ -12,8 +12,8 @@ from aws_lambda_powertools.metrics import EphemeralMetrics
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from tests.unit.account.account import CONTEXT, FRIDAY, WEB, Account, calls, refusing
-from tests.unit.chaos.flows.test_check_recovery import never_whole
-from troop.chaos.flows.terminate import TerminationForbiddenError
+from tests.unit.chaos.flows.test_recovery_check import never_whole
+from troop.chaos.flows.termination import TerminationForbiddenError
 from troop.shared.aws.logs import step
 from troop.shared.aws.metrics import emit
 from troop.shared.errors import RunClosedError

@@ -9,7 +9,7 @@ from typing import Any
 
 from troop.chaos.aws import stray_items
 from troop.chaos.events import SCHEMA
-from troop.chaos.facts import Abandoned, Counts, Switch, UnitState
+from troop.chaos.facts import AbandonedClaim, Counts, Switch, UnitState
 from troop.chaos.strays import StrayRecord
 from troop.shared import moments
 from troop.shared.aws.dynamo import batch_get, plain, scan
@@ -130,7 +130,7 @@ def _unit(item: Mapping[str, Any]) -> UnitState:
         unrecovered=item.get("unrecovered"),
         last_event=item.get("last_event"),
         leashed_day=date.fromisoformat(leashed) if leashed else None,
-        abandoned=Abandoned(
+        abandoned=AbandonedClaim(
             date.fromisoformat(abandoned), item.get("abandoned_event", ""), item.get("abandoned_why", "")
         )
         if abandoned

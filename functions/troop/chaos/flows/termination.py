@@ -13,12 +13,12 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.chaos.aws.account_reader import AccountReader
-from troop.chaos.aws.claim_transaction import ClaimRefused, Claims
-from troop.chaos.aws.decisions import DecisionTable
-from troop.chaos.aws.events import LONGEST_NOTE, EventTable, StepRefused
+from troop.chaos.aws.claim_transaction import ClaimRefused, ClaimTransaction
+from troop.chaos.aws.decision_table import DecisionTable
+from troop.chaos.aws.event_table import LONGEST_NOTE, EventTable, StepRefused
 from troop.chaos.aws.groups import instance_gone, read_groups
-from troop.chaos.aws.termination import BUSY, SkipRejected, TerminationRefused, Terminator
 from troop.chaos.aws.termination_protection import is_protected, without_protected
+from troop.chaos.aws.terminator import BUSY, SkipRejected, TerminationRefused, Terminator
 from troop.chaos.aws.unit_groups import read_members
 from troop.chaos.change_calendars import period_at
 from troop.chaos.claim_rules import deadline, may_carry_out, switched_off
@@ -89,7 +89,7 @@ class Termination:
     """Terminates one instance of one unit."""
 
     reader: AccountReader
-    claims: Claims
+    claims: ClaimTransaction
     decisions: DecisionTable
     events: EventTable
     terminator: Terminator
@@ -194,7 +194,7 @@ class Termination:
                 try:
                     answer = self._ask(event)
                 except SkipRejected:
-                    event, attempted_at = self.events.with_os_shutdown(event), self.clock()
+                    event, attempted_at = self.events.record_os_shutdown(event), self.clock()
                     if not may_carry_out(event, attempted_at):
                         return event  # the rejected call took too long
                     answer = self._ask(event)
@@ -204,10 +204,14 @@ class Termination:
                 # EC2 takes the tags from a terminated instance, and IAM allows requests for tagged ones only.
                 answer = Answer.REQUESTED if refused.repeated else Answer.GONE
         if answer is Answer.REQUESTED:
-            return self.events.terminated(event, attempted_at)
+            return self.events.record_termination(event, attempted_at)
         if event.attempts > 1:
             # Gone: by an earlier request. Alive but out of service: that may still be in progress, so a sweep checks.
-            return event if answer is Answer.LEFT else self.events.terminated(event, event.attempted_at or attempted_at)
+            return (
+                event
+                if answer is Answer.LEFT
+                else self.events.record_termination(event, event.attempted_at or attempted_at)
+            )
         if answer is Answer.LEFT:
             return self._abandon(event, "the instance lives, but has left the service of its group")
         return self.events.close(event, Status.GONE_ELSEWHERE, BY_SOMEBODY_ELSE)

@@ -16,7 +16,7 @@ from troop.chaos.aws.change_table import ChangeTable
 from troop.chaos.aws.change_table import from_item as change_from_item
 from troop.chaos.aws.event_items import from_item as event_from_item
 from troop.chaos.aws.event_queries import EventFilter, EventQueries
-from troop.chaos.aws.stream import Record
+from troop.chaos.aws.streams import Record
 from troop.chaos.aws.topic import Topic
 from troop.chaos.changes import Change, request_of
 from troop.chaos.events import Event, Status
@@ -57,7 +57,7 @@ class Notifier:
     bus: Bus
     topic: Topic
 
-    def tell(self, record: Record) -> list[Notification]:
+    def notify(self, record: Record) -> list[Notification]:
         """Sends the notifications about a record, and returns them.
 
         The topic gets them even if the bus fails. After an error both get them again: receivers recognise them by their
@@ -130,7 +130,7 @@ class Notifier:
     def _recorded(self, subject: str, item: Mapping[str, Any]) -> Change | None:
         """Returns the record of the change that an item names as its last."""
         at, request = item.get("changed_at"), request_of(item)
-        return self.change_table.recorded(subject, at, request) if isinstance(at, str) and request else None
+        return self.change_table.find(subject, at, request) if isinstance(at, str) and request else None
 
 
 def _plain(item: Mapping[str, Any]) -> dict[str, Any]:

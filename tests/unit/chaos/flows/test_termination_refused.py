@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from tests.unit.account.account import WEB, Account, Call, calls, refusing
 from troop.chaos.events import Status
-from troop.chaos.flows.terminate import BY_SOMEBODY_ELSE, TRIES, TerminationForbiddenError
+from troop.chaos.flows.termination import BY_SOMEBODY_ELSE, TRIES, TerminationForbiddenError
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ class EventTable:
         )
         return from_item(answer["Attributes"])
 
-    def with_os_shutdown(self, event: Event) -> Event:
+    def record_os_shutdown(self, event: Event) -> Event:
         """Records that the operating system will be shut down although the fault has no shutdown. This precedes
         the request, because its response can be lost.
 
@@ -133,7 +133,7 @@ class EventTable:
         values = {":detail": words[:LONGEST_NOTE], ":claimed": Status.CLAIMED.value}
         self._step(event, "SET detail = :detail", "#status = :claimed", values)
 
-    def terminated(self, event: Event, at: datetime, detail: str = "") -> Event:
+    def record_termination(self, event: Event, at: datetime, detail: str = "") -> Event:
         """Moves an event from CLAIMED to TERMINATED; it stays in flight until its recovery is known.
 
         Raises:

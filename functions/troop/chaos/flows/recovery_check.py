@@ -12,7 +12,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.chaos.aws.balancers import Balancers
-from troop.chaos.aws.events import LONGEST_NOTE, EventTable
+from troop.chaos.aws.event_table import LONGEST_NOTE, EventTable
 from troop.chaos.aws.groups import image, launches, read_groups
 from troop.chaos.events import Event, Status
 from troop.chaos.flows import clock_check

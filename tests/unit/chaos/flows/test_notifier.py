@@ -18,7 +18,7 @@ from handlers import notify
 from tests.unit.account.account import CONTEXT, FRIDAY, OVERDUE, WEB, Account, calls
 from tests.unit.account.asking import patch
 from tests.unit.account.changing import before
-from tests.unit.chaos.flows.test_check_recovery import never_whole
+from tests.unit.chaos.flows.test_recovery_check import never_whole
 from tests.unit.shared.aws.test_metrics import written
 from troop.chaos.aws.change_table import ChangeTable
 from troop.chaos.aws.change_writer import ChangeWriter
@@ -273,7 +273,7 @@ def _recovered(account: Account, event_id: str, at: Any, seconds: float, method:
 def _claimed_and_terminated(account: Account) -> Event:
     claimed = _claimed()
     account.dynamodb.put_item(TableName="Events", Item=to_item(claimed))
-    return account.events.terminated(claimed, claimed.at)
+    return account.events.record_termination(claimed, claimed.at)
 
 
 def _close(account: Account, event: Event, seconds: float) -> None:

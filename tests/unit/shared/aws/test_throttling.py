@@ -12,7 +12,7 @@ from botocore.retries.standard import ThrottledRetryableChecker
 
 from tests.unit.account.account import OVERDUE, Account, calls, refusing
 from troop.chaos.aws.balancers import Balancers, BalancersOfATick
-from troop.chaos.aws.decisions import DecisionTable
+from troop.chaos.aws.decision_table import DecisionTable
 from troop.chaos.aws.termination_protection import LimitedEc2
 from troop.chaos.groups import Group
 from troop.shared.aws.dynamo import batch_get

@@ -109,7 +109,7 @@ class _Cell:
 
     Attributes:
         seen: role, zone, address and type by instance id.
-        duds: the nodes that do not come up, by instance id.
+        failed_nodes: the nodes that do not come up, by instance id.
     """
 
     run: str
@@ -118,7 +118,7 @@ class _Cell:
     seen: dict[str, dict[str, str]] = field(default_factory=dict)
     since: float = field(default_factory=time.monotonic)
     is_registered: bool = False
-    duds: dict[str, FaultKind] = field(default_factory=dict)
+    failed_nodes: dict[str, FaultKind] = field(default_factory=dict)
     phase: int = 0
     is_over: bool = False
     due: float = 0.0
@@ -230,7 +230,7 @@ class SimulatedNodes:
             return
         barrier = self._barrier(cell)
         if barrier is None or barrier["state"] == "hold":
-            if cell.duds and cell.phase == 0:
+            if cell.failed_nodes and cell.phase == 0:
                 self._register_new(cell)
             return
         cell.is_over = barrier["state"] == "end"
@@ -246,7 +246,7 @@ class SimulatedNodes:
     def _register_new(self, cell: _Cell) -> None:
         before, cell.seen = cell.seen, self._instances(cell)
         if cell.is_standing:
-            cell.duds = self._boot_faults(cell)
+            cell.failed_nodes = self._boot_faults(cell)
         written = self._registrations(cell)
         self._write_all((key, body) for key, body in written if names.node_of(key) not in before)
 
@@ -256,7 +256,7 @@ class SimulatedNodes:
             cell.since = time.monotonic()
         if len(cell.seen) < cell.nodes or time.monotonic() - cell.since < self._boot_seconds:
             return
-        cell.duds = self._boot_faults(cell)
+        cell.failed_nodes = self._boot_faults(cell)
         self._write_all(self._registrations(cell))
         cell.is_registered = True
 
@@ -267,7 +267,7 @@ class SimulatedNodes:
     def _registrations(self, cell: _Cell) -> Iterable[tuple[str, bytes]]:
         for instance_id, facts in cell.seen.items():
             document = registration(instance_id, facts)
-            fault = cell.duds.get(instance_id)
+            fault = cell.failed_nodes.get(instance_id)
             if fault is FaultKind.NEVER_REGISTERS:
                 self._print(instance_id, "simulated: cannot reach S3, giving up\n")
                 continue

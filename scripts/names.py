@@ -35,10 +35,8 @@ ALLOWED: dict[str, str] = {
     "cost_models.py:what": "a key of the API",
     "document.py:what": "a key of reports",
     "document.py:of_file": "a key of reports",
-    "definition.py:of": "a stored key",
     "ranks.py:of": "a key of the roster that nodes read",
     "costs.py:what": "a stored key",
-    "record.py:of": "reads stored attributes",
 }
 """Exceptions: each name, or ``FILE:NAME``, with its reason. Keep fewer than twenty."""
 

@@ -504,10 +504,10 @@ def test_whole_pairs_are_text_as_any_other() -> None:
 
 
 def test_replaced_nodes_are_in_order_and_an_unreadable_one_hides_no_other() -> None:
-    dud = {"format": "troop.replaced/1", "role": "servers", "reason": "cannot fetch data.tar.gz"}
+    failed_node = {"format": "troop.replaced/1", "role": "servers", "reason": "cannot fetch data.tar.gz"}
     files = {
-        "c001/replaced/i-2.json": json.dumps({**dud, "id": "i-2", "at": "2026-11-20T15:01:00.000Z"}).encode(),
-        "c001/replaced/i-1.json": json.dumps({**dud, "id": "i-1", "at": "2026-11-20T15:03:00.000Z"}).encode(),
+        "c001/replaced/i-2.json": json.dumps({**failed_node, "id": "i-2", "at": "2026-11-20T15:01:00.000Z"}).encode(),
+        "c001/replaced/i-1.json": json.dumps({**failed_node, "id": "i-1", "at": "2026-11-20T15:03:00.000Z"}).encode(),
         "c001/replaced/i-3.json": b'{"at": "soon"}',
         "c001/replaced/i-4.json": b"{",
     }

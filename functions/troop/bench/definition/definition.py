@@ -253,13 +253,13 @@ class PointPlace:
 
     Attributes:
         number: from 1, over all repeats, in the order of execution.
-        of: number of points of the phase, with repeats.
+        count: number of points of the phase, with repeats.
         repeat: from 1; equal points of a phase have different ones.
         parameters: of each name that some point of the phase sets, the value here.
     """
 
     number: int
-    of: int
+    count: int = field(metadata=stored(key="of"))
     repeat: int
     parameters: Mapping[str, Parameter]
 

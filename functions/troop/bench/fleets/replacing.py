@@ -29,7 +29,7 @@ SILENT = "did not register within {:.0f} s from its launch"
 
 
 @dataclass(frozen=True)
-class Dud:
+class FailedNode:
     """A node to replace, and why."""
 
     id: str
@@ -61,14 +61,14 @@ def most(fleet: Fleet) -> int:
     return SURE + fleet.count // ONE_IN
 
 
-def duds(
+def failed_nodes(
     benchmark: Benchmark,
     fleets: Iterable[FleetStatus],
     nodes: Mapping[str, Node],
     moments: Moments,
     replaced: Mapping[str, str],
     interrupted: frozenset[str] = frozenset(),
-) -> list[Dud]:
+) -> list[FailedNode]:
     """Returns the nodes to replace, at most as many as their fleets allow. Also those of an earlier call that are
     still there: its request may have failed.
 
@@ -81,18 +81,20 @@ def duds(
     for status in fleets:
         fleet = benchmark.fleet(status.role)
         there = (status.serving | status.starting) - status.leaving - interrupted
-        chosen += [Dud(i, status.role, AGAIN) for i in sorted(there & replaced.keys())]
+        chosen += [FailedNode(i, status.role, AGAIN) for i in sorted(there & replaced.keys())]
         there -= replaced.keys()
         failing = [*_broken(status.role, there, nodes), *_silent(fleet, there & status.serving, nodes, moments)]
         chosen += failing[: max(0, most(fleet) - sum(role == status.role for role in replaced.values()))]
     return chosen
 
 
-def _broken(role: str, there: frozenset[str], nodes: Mapping[str, Node]) -> list[Dud]:
-    return [Dud(i, role, nodes[i].error or "") for i in sorted(there & nodes.keys()) if nodes[i].error is not None]
+def _broken(role: str, there: frozenset[str], nodes: Mapping[str, Node]) -> list[FailedNode]:
+    return [
+        FailedNode(i, role, nodes[i].error or "") for i in sorted(there & nodes.keys()) if nodes[i].error is not None
+    ]
 
 
-def _silent(fleet: Fleet, there: frozenset[str], nodes: Mapping[str, Node], moments: Moments) -> list[Dud]:
+def _silent(fleet: Fleet, there: frozenset[str], nodes: Mapping[str, Node], moments: Moments) -> list[FailedNode]:
     """Returns the nodes that are silent although at least half of their fleet has registered. If most nodes are slow,
     replacements would be slow, too.
     """
@@ -102,4 +104,6 @@ def _silent(fleet: Fleet, there: frozenset[str], nodes: Mapping[str, Node], mome
         return []
     patience = max(LEAST_PATIENCE, TIMES * max(seconds))
     silent = (i for i in there - nodes.keys() if moments.age(i) >= patience)
-    return [Dud(i, fleet.role, SILENT.format(patience)) for i in sorted(silent, key=lambda i: (-moments.age(i), i))]
+    return [
+        FailedNode(i, fleet.role, SILENT.format(patience)) for i in sorted(silent, key=lambda i: (-moments.age(i), i))
+    ]

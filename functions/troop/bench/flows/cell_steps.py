@@ -207,13 +207,15 @@ class CellSteps:
             nodes, registered = self._nodes(run, cell, fleets)
             interrupted = self._interrupted(run, cell, benchmark)
             replaced = self.replacing.replaced(run, cell)
-            duds = self.replacing.duds(run, cell, benchmark, fleets, nodes, registered, elapsed, replaced, interrupted)
-            gone = replaced.keys() | {dud.id for dud in duds}
+            failed_nodes = self.replacing.failed_nodes(
+                run, cell, benchmark, fleets, nodes, registered, elapsed, replaced, interrupted
+            )
+            gone = replaced.keys() | {failed_node.id for failed_node in failed_nodes}
             verdict = boot_verdict(benchmark, fleets, nodes, elapsed, interrupted, frozenset(gone))
             if verdict.state in (State.WAITING, State.SHORT):
                 verdict = move_on(self.store, run, cell, benchmark, fleets) or verdict
             if verdict.state in (State.WAITING, State.SHORT):
-                self.replacing.replace(run, cell, benchmark, duds)
+                self.replacing.replace(run, cell, benchmark, failed_nodes)
             if verdict.state is State.READY:
                 verdict = self._locate(run, cell, benchmark, fleets, nodes, elapsed)
         late = [fleet.spot_timeout for fleet in benchmark.fleets if fleet.is_spot]

@@ -148,8 +148,9 @@ class Cell:
             :func:`troop.bench.measuring.judging.entry`; None before the first one is merged, and without limits.
         searches: where the searches of its phases stand, see :func:`troop.bench.definition.search.document`; None
             before the first point is merged, and without a search.
-        replaced_nodes: the nodes that were replaced while it booted, as :class:`troop.bench.fleets.replacing.Dud` with
-            ``at``; at most :data:`troop.bench.fleets.replacing.MOST_RECORDED`. None without any.
+        replaced_nodes: the nodes that were replaced while it booted, as
+            :class:`troop.bench.fleets.replacing.FailedNode` with ``at``; at most
+            :data:`troop.bench.fleets.replacing.MOST_RECORDED`. None without any.
         requests: those that nodes have counted in measured phases, by :data:`troop.bench.definition.money.BILLED`;
             None for none.
         data_gone_at: since when no object exists that its scripts created to measure with; None if that is unknown.

@@ -87,7 +87,7 @@ def test_a_repeat_goes_through_all_points_before_the_next_with_a_script_between_
     # What a point does not set has the file's value: all results then have the same parameters.
     first, second = {"threads": 1, "bucket": "my-data"}, {"threads": 32, "bucket": "other"}
     at = [step.point for step in steps if step.point and not step.is_between]
-    assert [(one.parameters, one.repeat, one.number, one.of) for one in at] == [
+    assert [(one.parameters, one.repeat, one.number, one.count) for one in at] == [
         (first, 1, 1, 4), (second, 1, 2, 4), (first, 2, 3, 4), (second, 2, 4, 4),
     ]  # fmt: skip
     assert [step.phase.warm_up for step in steps if not step.is_between] == [60, 30, 60, 30]

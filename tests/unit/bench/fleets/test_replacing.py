@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.unit.bench.build import BENCHMARK, DRIVERS
 from troop.bench.definition.roster import Node
 from troop.bench.fleets.booting import FleetStatus, boot_verdict
-from troop.bench.fleets.replacing import Moments, duds, most
+from troop.bench.fleets.replacing import Moments, failed_nodes, most
 from troop.bench.measuring.verdicts import State
 
 NOW = datetime(2026, 11, 20, 22, 46, tzinfo=UTC)
@@ -40,7 +40,7 @@ def chosen_of(
     )
     seen = [FleetStatus("drivers", frozenset(ages))]
     whole = replace(BENCHMARK, fleets=(replace(DRIVERS, count=count),))
-    return [dud.id for dud in duds(whole, seen, nodes, moments, **{"replaced": {}, **more})]
+    return [failed_node.id for failed_node in failed_nodes(whole, seen, nodes, moments, **{"replaced": {}, **more})]
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,8 @@ def test_node_that_leaves_anyway_is_not_replaced() -> None:
     seen = [FleetStatus("drivers", frozenset({"i-0"}), frozenset({"i-1"}), frozenset({"i-1"}))]
     nodes = {i: Node(i, "drivers", error="no disk") for i in ("i-0", "i-1", "i-gone")}
     whole = replace(BENCHMARK, fleets=(replace(DRIVERS, count=200),))
-    assert [dud.id for dud in duds(whole, seen, nodes, Moments(NOW), {})] == ["i-0"]
-    assert duds(whole, seen, nodes, Moments(NOW), {}, frozenset({"i-0"})) == []
+    assert [failed_node.id for failed_node in failed_nodes(whole, seen, nodes, Moments(NOW), {})] == ["i-0"]
+    assert failed_nodes(whole, seen, nodes, Moments(NOW), {}, frozenset({"i-0"})) == []
 
 
 @given(st.integers(1, 400), st.integers(0, 30), st.integers(0, 30), st.integers(0, 30))

@@ -100,11 +100,20 @@ def test_a_node_that_reports_an_error_is_replaced_once(bench: Bench) -> None:
     bench.register(others)
     bench.cannot_start(first, "cannot fetch data.tar.gz")
     assert bench.gather() == "waiting"
-    (dud,) = _replaced(bench).values()
-    assert (dud["id"], dud["role"], dud["reason"]) == (first, bench.role_of(first), "cannot fetch data.tar.gz")
+    (failed_node,) = _replaced(bench).values()
+    assert (failed_node["id"], failed_node["role"], failed_node["reason"]) == (
+        first,
+        bench.role_of(first),
+        "cannot fetch data.tar.gz",
+    )
     assert "Linux version" in bench.text(names.console_key(bench.run, CELL, first))
     (recorded,) = bench.cell().replaced_nodes or [{}]
-    assert recorded == {"id": first, "role": dud["role"], "reason": dud["reason"], "at": dud["at"]}
+    assert recorded == {
+        "id": first,
+        "role": failed_node["role"],
+        "reason": failed_node["reason"],
+        "at": failed_node["at"],
+    }
     (new,) = set(bench.nodes()) - {first, *others}
     records = [one for one in bench.runs.resources.get_all(bench.run) if one.name == first]
     assert [(one.created_at is not None, one.gone_at is not None) for one in records] == [(True, True)]

@@ -78,6 +78,9 @@ EXHAUSTIVE = bool(os.environ.get("TROOP_EXHAUSTIVE"))
 Call = partial[Any]
 """What makes a call of AWS that was intercepted; the last argument is the request."""
 
+Intercept = Callable[[int, str, Call], Any]
+"""What a test does in the place of a call: (number of the call, operation, call)."""
+
 
 class Cut(Exception):
     """An injected end of a function's run."""
@@ -236,7 +239,7 @@ def through(number: int, operation: str, call: Call) -> Any:
 
 
 @contextmanager
-def calls(monkeypatch: Any, intercept: Callable[[int, str, Call], Any] = through) -> Iterator[list[str]]:
+def calls(monkeypatch: Any, intercept: Intercept = through) -> Iterator[list[str]]:
     """Routes every call of every client through ``intercept(number, operation, call)``; lists the operations."""
     operations: list[str] = []
     real = BaseClient._make_api_call  # type: ignore[attr-defined]
@@ -254,16 +257,55 @@ def calls(monkeypatch: Any, intercept: Callable[[int, str, Call], Any] = through
         yield operations
 
 
-def refusing(operation: str, code: str, retries: int = 0) -> Callable[[int, str, Call], Any]:
-    """Answers an operation with an error, as if botocore had tried so many times more."""
+def raising(operation: str, error: Exception) -> Intercept:
+    """Answers an operation with an error before it acts."""
 
     def intercept(number: int, name: str, call: Call) -> Any:
-        if name != operation:
-            return call()
-        error: Any = {"Error": {"Code": code, "Message": "it may not"}, "ResponseMetadata": {"RetryAttempts": retries}}
-        raise ClientError(error, operation)
+        if name == operation:
+            raise error
+        return call()
 
     return intercept
+
+
+def refusing(operation: str, code: str, retries: int = 0, message: str = "it may not") -> Intercept:
+    """Answers an operation with an error of AWS, as if botocore had tried so many times more."""
+    error: Any = {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {"RetryAttempts": retries}}
+    return raising(operation, ClientError(error, operation))
+
+
+def before(operation: str, do: Callable[[], object], times: int = 1) -> Intercept:
+    """Does something right before the first calls of an operation: what another request does in between."""
+    left = [times]
+
+    def intercept(number: int, name: str, call: Call) -> Any:
+        if name == operation and left[0]:
+            left[0] -= 1
+            do()
+        return call()
+
+    return intercept
+
+
+def changing(operation: str, change: Callable[[Any], object]) -> Intercept:
+    """Lets ``change`` work on each answer to an operation, after it has acted."""
+
+    def intercept(number: int, name: str, call: Call) -> Any:
+        answer = call()
+        if name == operation:
+            change(answer)
+        return answer
+
+    return intercept
+
+
+def losing(operation: str) -> Intercept:
+    """Cuts the run after an operation has acted, its answer lost."""
+
+    def lose(answer: Any) -> None:
+        raise Cut(operation)
+
+    return changing(operation, lose)
 
 
 def cuts(numbers: Iterable[int]) -> list[tuple[int, bool]]:
@@ -283,7 +325,7 @@ def ends(numbers: Iterable[int], operations: Sequence[str]) -> list[int]:
     return sorted({n for calls in by_operation.values() for n in (calls if EXHAUSTIVE else (calls[0], calls[-1]))})
 
 
-def cut_at(number: int, acted: bool) -> Callable[[int, str, Call], Any]:
+def cut_at(number: int, acted: bool) -> Intercept:
     """Cuts the run at a call: before it acts, or after it, its answer lost."""
 
     def intercept(at: int, operation: str, call: Call) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from tests.unit.account.account import Account
@@ -10,8 +9,6 @@ from troop.shared.aws.dynamo import plain
 
 BEN = "arn:aws:iam::123456789012:user/ben"
 NOW = "2026-11-20T22:46:00.000Z"
-
-Intercept = Callable[[int, str, Callable[[], Any]], Any]
 
 
 def stored(account: Account, unit: str = "web") -> dict[str, Any]:
@@ -23,16 +20,3 @@ def stored(account: Account, unit: str = "web") -> dict[str, Any]:
 def recorded(account: Account) -> list[dict[str, Any]]:
     items = [plain(item) for item in account.dynamodb.scan(TableName="Changes")["Items"]]
     return sorted(items, key=lambda item: str(item["at"]))
-
-
-def before(operation: str, do: Callable[[], None], times: int = 1) -> Intercept:
-    """Does something right before the first calls of an operation: what another request does in between."""
-    left = [times]
-
-    def intercept(number: int, called: str, call: Callable[[], Any]) -> Any:
-        if called == operation and left[0]:
-            left[0] -= 1
-            do()
-        return call()
-
-    return intercept

@@ -7,11 +7,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.ec2 import ec2_backends
 
-from tests.unit.account.account import Call, calls
+from tests.unit.account.account import Call, calls, refusing
 from tests.unit.account.benches import BUCKET, CELL, WRITER, Bench
 from troop.bench.definition import names
 from troop.bench.records.record import CellStatus
@@ -185,17 +184,12 @@ def test_a_node_that_registers_after_its_replacement_was_requested_does_not_join
 ) -> None:
     """Auto Scaling was busy with another change; the next check repeats the request, and counts nothing twice."""
 
-    def busy(number: int, operation: str, call: Call) -> Any:
-        if operation == "TerminateInstanceInAutoScalingGroup":
-            raise ClientError({"Error": {"Code": "ScalingActivityInProgress", "Message": "busy"}}, operation)
-        return call()
-
     bench.launched()
     nodes = bench.nodes()
     first, *others = nodes
     bench.register(others)
     bench.cannot_start(first, "no disk")
-    with calls(monkeypatch, busy):
+    with calls(monkeypatch, refusing("TerminateInstanceInAutoScalingGroup", "ScalingActivityInProgress")):
         assert bench.gather() == "waiting"
     bench.register([first])
     assert bench.gather() == "waiting"

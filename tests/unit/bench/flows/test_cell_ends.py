@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from moto.backends import get_backend
 from moto.core import DEFAULT_ACCOUNT_ID
 
-from tests.unit.account.account import Call, Cut, calls, cut_at
+from tests.unit.account.account import Call, Cut, calls, cut_at, refusing
 from tests.unit.account.benches import BENCHMARK, BUCKET, CELL, Bench
 from troop.bench.definition import names
 from troop.bench.flows.cell_steps import CellSteps
@@ -115,12 +115,7 @@ def test_failed_diagnosis_does_not_stop_the_end_of_a_cell(
 ) -> None:
     bench.launched()
 
-    def broken(number: int, name: str, call: Call) -> Any:
-        if name == operation:
-            raise ClientError({"Error": {"Code": "InternalError", "Message": "no"}}, name)
-        return call()
-
-    with calls(monkeypatch, broken):
+    with calls(monkeypatch, refusing(operation, "InternalError")):
         assert bench.step("fail", error="X", cause="why")["state"] == "failed"
     cell = bench.cell()
     assert (cell.status, cell.phase, cell.reason) == (CellStatus.FAILED, "teardown", "X: why")
@@ -179,12 +174,7 @@ def test_cut_anywhere_a_step_comes_to_the_same_end(
 def test_throttling_fails_a_step_and_spoils_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.measuring()
 
-    def throttled(number: int, operation: str, call: Call) -> Any:
-        if operation == "DescribeInstances":
-            raise ClientError({"Error": {"Code": "RequestLimitExceeded", "Message": "slow down"}}, operation)
-        return call()
-
-    with calls(monkeypatch, throttled), pytest.raises(ClientError):
+    with calls(monkeypatch, refusing("DescribeInstances", "RequestLimitExceeded")), pytest.raises(ClientError):
         bench.check(1)
     assert bench.cell().status is CellStatus.RUNNING
     assert bench.check(1) == "waiting"

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.unit.account.account import Account, calls
+from tests.unit.account.account import Account, before, calls
 from tests.unit.account.asking import ask, patch
-from tests.unit.account.changing import BEN, before, recorded, stored
+from tests.unit.account.changing import BEN, recorded, stored
 from troop.chaos.changes import Author
 from troop.chaos.wiring import services
 from troop.shared.aws.dynamo import plain

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from handlers import api
-from tests.unit.account.account import FRIDAY, Account, calls
+from tests.unit.account.account import FRIDAY, Account, before, calls
 from tests.unit.account.asking import ANNA, ask, get, patch
-from tests.unit.account.changing import BEN, NOW, before, recorded, stored
+from tests.unit.account.changing import BEN, NOW, recorded, stored
 from troop.chaos.guards import REASONS
 from troop.shared.aws.dynamo import plain, typed
 

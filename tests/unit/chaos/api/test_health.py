@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from botocore.client import BaseClient
-from botocore.exceptions import ClientError, ReadTimeoutError
+from botocore.exceptions import ReadTimeoutError
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.scheduler import scheduler_backends
 from moto.stepfunctions import stepfunctions_backends
 
 from handlers import api
-from tests.unit.account.account import CONTEXT, FRIDAY, OVERDUE, calls
+from tests.unit.account.account import CONTEXT, FRIDAY, OVERDUE, calls, raising, refusing
 from tests.unit.account.deployed import REGION, TABLES, Deployed, decline, leave
 from troop.chaos.events import Status
 from troop.chaos.tick_times import AROUND
@@ -255,24 +254,14 @@ OPERATIONS = {
 def test_refusal_by_aws_fails_its_own_checks_and_no_others(
     deployed: Deployed, monkeypatch: pytest.MonkeyPatch, refused: str
 ) -> None:
-    def intercept(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == refused:
-            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, operation)
-        return call()
-
-    with calls(monkeypatch, intercept):
+    with calls(monkeypatch, refusing(refused, "AccessDenied")):
         body = get_health()
     assert set(failing(body)) == OPERATIONS[refused]
     assert all("AccessDenied" in detail for detail in failing(body).values())
 
 
 def test_timeout_of_aws_fails_its_check(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
-    def intercept(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == "GetQueueAttributes":
-            raise ReadTimeoutError(endpoint_url="https://sqs")
-        return call()
-
-    with calls(monkeypatch, intercept):
+    with calls(monkeypatch, raising("GetQueueAttributes", ReadTimeoutError(endpoint_url="https://sqs"))):
         assert set(failing(get_health())) == {"dead-letters"}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from handlers import api
-from tests.unit.account.account import CONTEXT, OVERDUE, Account, calls
+from tests.unit.account.account import CONTEXT, OVERDUE, Account, before, calls
 from tests.unit.account.asking import ANNA, ask
 from tests.unit.chaos.api.test_terminations import executions, machine
 from troop.chaos.api import simian
@@ -255,14 +255,7 @@ def test_two_concurrent_repeats_of_an_abandoned_request_make_one(
     _leashed(account)
     account.switch(leashed=False)
     answers: list[Any] = []
-
-    def another_first(number: int, operation: str, call: Any) -> Any:
-        if operation == "TransactWriteItems" and not answers:
-            answers.append(None)
-            answers[0] = post()
-        return call()
-
-    with calls(monkeypatch, another_first):
+    with calls(monkeypatch, before("TransactWriteItems", lambda: answers.append(post()))):
         second = post()
     assert second == answers[0]
     assert len(account.all_events()) == 2

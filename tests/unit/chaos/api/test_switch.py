@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.unit.account.account import Account, calls
+from tests.unit.account.account import Account, before, calls
 from tests.unit.account.asking import ANNA, ask, get, patch
-from tests.unit.account.changing import BEN, NOW, before, recorded
+from tests.unit.account.changing import BEN, NOW, recorded
 from troop.shared.aws.dynamo import typed
 
 

@@ -8,9 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
-from tests.unit.account.account import FRIDAY, Account, Cut, calls
+from tests.unit.account.account import FRIDAY, Account, Cut, before, calls, raising, refusing
 from tests.unit.account.asking import ask, get
 from troop.chaos.events import Status
 from troop.faults import names
@@ -71,14 +70,7 @@ def test_the_same_key_terminates_once(account: Account) -> None:
 def test_two_of_one_key_at_the_same_time_claim_once(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web")
     answers: list[tuple[int, Any]] = []
-
-    def another_first(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == "TransactWriteItems" and not answers:
-            answers.append((0, None))
-            answers[0] = post()
-        return call()
-
-    with calls(monkeypatch, another_first):
+    with calls(monkeypatch, before("TransactWriteItems", lambda: answers.append(post()))):
         status, second = post()
     assert (answers[0][0], status) == (202, 200), "only one is the first request of its key"
     assert answers[0][1]["instance_id"] == second["instance_id"]
@@ -92,14 +84,7 @@ def test_two_keys_at_the_same_time_never_take_two_instances(account: Account, mo
     account.terminate(account.item("web"))
     account.check_recovery(f"{FRIDAY}#web"), account.check_recovery(f"{FRIDAY}#web")
     answers: list[tuple[int, Any]] = []
-
-    def another_first(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == "TransactWriteItems" and not answers:
-            answers.append((0, None))
-            answers[0] = post(key="first")
-        return call()
-
-    with calls(monkeypatch, another_first):
+    with calls(monkeypatch, before("TransactWriteItems", lambda: answers.append(post(key="first")))):
         status, refused = post(key="second")
     assert answers[0][0] == 202
     assert (status, refused["reason"]) == (409, "in-flight")
@@ -111,12 +96,7 @@ def test_next_request_completes_one_that_was_cut_after_its_claim(
 ) -> None:
     account.group("web")
 
-    def cut(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == "StartExecution":
-            raise Cut
-        return call()
-
-    with calls(monkeypatch, cut):
+    with calls(monkeypatch, raising("StartExecution", Cut())):
         assert post()[0] == 500
     assert account.event(EVENT).status is Status.CLAIMED
     assert executions() == []
@@ -250,12 +230,7 @@ def test_a_key_is_of_one_group(account: Account) -> None:
 def test_a_refusal_of_step_functions_is_no_silent_claim(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web")
 
-    def throttled(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == "StartExecution":
-            raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "busy"}}, operation)
-        return call()
-
-    with calls(monkeypatch, throttled):
+    with calls(monkeypatch, refusing("StartExecution", "ThrottlingException")):
         assert post()[0] == 500
     assert post()[0] == 200
     assert len(executions()) == 1

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
-from tests.unit.account.account import FRIDAY, OVERDUE, Account, calls
+from tests.unit.account.account import FRIDAY, OVERDUE, Account, calls, refusing
 from tests.unit.account.asking import ask, get, patch
 from troop.chaos.aws.event_items import to_item
 from troop.chaos.events import Event, Status
@@ -205,12 +203,7 @@ class TestUnit:
         unit = patch("/groups/web", {"stop_alarms": ["nosuch", "there"]})
         assert unit["missing_alarms"] == ["nosuch"]
 
-        def refuse(number: int, operation: str, call: Callable[[], Any]) -> Any:
-            if operation == "DescribeAlarms":
-                raise ClientError({"Error": {"Code": "Throttling", "Message": ""}}, operation)
-            return call()
-
-        with calls(monkeypatch, refuse):
+        with calls(monkeypatch, refusing("DescribeAlarms", "Throttling")):
             assert get("/groups/web")["missing_alarms"] is None
 
     def test_an_item_alone(self, account: Account) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.account.account import FRIDAY, Account, Cut, calls
+from tests.unit.account.account import FRIDAY, Account, Cut, calls, raising
 from tests.unit.account.asking import get
 from tests.unit.chaos.api.test_terminations import EVENT, executions, machine, post
 from troop.chaos.events import Status
@@ -57,12 +57,7 @@ def _claimed(account: Account, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any
     account.group("web")
     item = account.item("web")
 
-    def cut(number: int, operation: str, call: Any) -> Any:
-        if operation == "UpdateItem":
-            raise Cut
-        return call()
-
-    with calls(monkeypatch, cut), pytest.raises(Cut):
+    with calls(monkeypatch, raising("UpdateItem", Cut())), pytest.raises(Cut):
         account.terminate(item)
     return item
 
@@ -88,12 +83,7 @@ def test_abandoned_request_that_reached_aws_uses_up_the_day(account: Account, mo
     post()
     (work,) = executions()
 
-    def cut(number: int, operation: str, call: Any) -> Any:
-        if operation == "TerminateInstances":
-            raise Cut
-        return call()
-
-    with calls(monkeypatch, cut), pytest.raises(Cut):
+    with calls(monkeypatch, raising("TerminateInstances", Cut())), pytest.raises(Cut):
         account.terminate(work)
     account.clock.moment = account.clock.moment.replace(hour=20)
     account.dynamodb.update_item(  # asked for in the morning

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
-from tests.unit.account.account import FRIDAY, Account, calls
+from tests.unit.account.account import FRIDAY, Account, before, calls, refusing
 from troop.chaos.aws.claim_transaction import ClaimRefused
 from troop.chaos.events import Status
 from troop.chaos.facts import UnitState
@@ -154,13 +152,7 @@ def test_change_between_the_last_check_and_the_claim_refuses_it(
 ) -> None:
     account.group("web")
     (item,) = account.work(account.decide())
-
-    def just_before(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == "TransactWriteItems":
-            change(account)
-        return call()
-
-    with calls(monkeypatch, just_before):
+    with calls(monkeypatch, before("TransactWriteItems", lambda: change(account))):
         answer = account.terminate(item)
     assert (answer["status"], answer["reason"]) == ("REFUSED", reason)
     assert account.all_events() == []
@@ -175,12 +167,7 @@ def test_decision_other_than_terminate_is_not_rewritten(account: Account, monkey
     (item,) = account.work(account.decide())
     account.switch(halted=True)
 
-    def fails(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == "UpdateItem":
-            raise ClientError({"Error": {"Code": "InternalServerError", "Message": ""}}, operation)
-        return call()
-
-    with calls(monkeypatch, fails):
+    with calls(monkeypatch, refusing("UpdateItem", "InternalServerError")):
         assert account.terminate(item)["reason"] == "halted"
     assert account.decisions()["web"]["reason"] == "terminate"
     account.terminate(item)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from tests.unit.account.account import Account, calls
+from tests.unit.account.account import Account, before, calls
 from tests.unit.chaos.api.test_terminations import EVENT, executions, machine, post
 
 __all__ = ["machine"]
@@ -34,14 +33,11 @@ def test_the_unit_changes_between_two_tries_at_the_same_time(account: Account, m
     account.group("web")
     answers: list[tuple[int, Any]] = []
 
-    def another_first(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == "TransactWriteItems" and not answers:
-            answers.append((0, None))
-            _move(account, "shop")
-            answers[0] = post()
-        return call()
+    def another_first() -> None:
+        _move(account, "shop")
+        answers.append(post())
 
-    with calls(monkeypatch, another_first):
+    with calls(monkeypatch, before("TransactWriteItems", another_first)):
         _, second = post()
     assert answers[0][1]["event_id"] == second["event_id"] == "od#shop#k1"
     assert account.all_events() == ["od#shop#k1"]

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
 from handlers import watchdog
-from tests.unit.account.account import CONTEXT, calls
+from tests.unit.account.account import CONTEXT, calls, refusing
 from tests.unit.account.deployed import Deployed
 from troop.chaos.health import Grade
 from troop.shared.aws.clients import client
@@ -49,12 +46,7 @@ def test_unreadable_check_has_no_metric_and_silences_the_watchdog(
 ) -> None:
     """A zero would say that all is well, and end an alarm; the alarm on silence counts FailingChecks."""
 
-    def intercept(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == "GetItem":
-            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, operation)
-        return call()
-
-    with calls(monkeypatch, intercept):
+    with calls(monkeypatch, refusing("GetItem", "AccessDenied")):
         answer = watchdog.handler({}, CONTEXT)
     assert metrics(capsys) == {"MissingTicks": [0]}
     assert answer["failing"] == ["units-unrecovered"]

@@ -15,9 +15,8 @@ from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
 from handlers import notify
-from tests.unit.account.account import CONTEXT, FRIDAY, OVERDUE, WEB, Account, calls
+from tests.unit.account.account import CONTEXT, FRIDAY, OVERDUE, WEB, Account, before, calls, changing
 from tests.unit.account.asking import patch
-from tests.unit.account.changing import before
 from tests.unit.chaos.flows.test_recovery_check import never_whole
 from tests.unit.shared.aws.test_metrics import written
 from troop.chaos.aws.change_table import ChangeTable
@@ -439,14 +438,8 @@ def test_an_entry_that_the_bus_refuses_is_sent_again(
 ) -> None:
     account.policy("web", reason="x")
     (record,) = listeners.records()
-
-    def refuse(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        answer = call()
-        if operation == "PutEvents":
-            return {"FailedEntryCount": 1, "Entries": [{"ErrorCode": "ThrottlingException", "ErrorMessage": "slow"}]}
-        return answer
-
-    with calls(monkeypatch, refuse) as operations:
+    refused = {"FailedEntryCount": 1, "Entries": [{"ErrorCode": "ThrottlingException", "ErrorMessage": "slow"}]}
+    with calls(monkeypatch, changing("PutEvents", lambda answer: answer.update(refused))) as operations:
         assert listeners.tell([record]) == [record["dynamodb"]["SequenceNumber"]]
     assert operations.count("Publish") == 1, "the topic hears of it all the same"
 

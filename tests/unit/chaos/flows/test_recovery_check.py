@@ -9,7 +9,19 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.unit.account.account import FRIDAY, OVERDUE, WEB, Account, Cut, calls, cut_at
+from tests.unit.account.account import (
+    FRIDAY,
+    OVERDUE,
+    WEB,
+    Account,
+    Cut,
+    before,
+    calls,
+    changing,
+    cut_at,
+    losing,
+    refusing,
+)
 from troop.chaos.events import Event, Status
 from troop.chaos.flows.clock_check import ClockError
 from troop.chaos.replacements import differences
@@ -28,13 +40,13 @@ def victim(account: Account) -> str:
     return account.event(WEB).instance_id
 
 
-def never_whole(number: int, operation: str, call: Callable[[], Any]) -> Any:
-    """Every group still waits for one instance."""
-    answer = call()
-    if operation == "DescribeAutoScalingGroups":
-        for group in answer["AutoScalingGroups"]:
-            group["Instances"][-1]["LifecycleState"] = "Pending"
-    return answer
+def _wait_for_one(answer: Any) -> None:
+    for group in answer["AutoScalingGroups"]:
+        group["Instances"][-1]["LifecycleState"] = "Pending"
+
+
+never_whole = changing("DescribeAutoScalingGroups", _wait_for_one)
+"""Every group still waits for one instance."""
 
 
 def test_recovered_after_two_good_looks_and_measured_to_the_first(
@@ -102,12 +114,7 @@ def test_an_event_names_the_differences_of_another_image_and_template_version(
 def test_a_group_recovers_although_its_replacement_cannot_be_read(
     account: Account, victim: str, monkeypatch: pytest.MonkeyPatch, code: str
 ) -> None:
-    def refused(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == "DescribeInstances":
-            raise ClientError({"Error": {"Code": code, "Message": "not now"}}, operation)
-        return call()
-
-    with calls(monkeypatch, refused):
+    with calls(monkeypatch, refusing("DescribeInstances", code)):
         event = recovered(account)
     assert event.replacement is None
     assert event.build
@@ -117,14 +124,11 @@ def test_a_group_recovers_although_its_replacement_cannot_be_read(
 def test_a_group_that_launches_nothing_has_no_replacement(
     account: Account, victim: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def none_new(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        answer = call()
-        if operation == "DescribeInstances":
-            for one in (i for r in answer["Reservations"] for i in r["Instances"]):
-                one["LaunchTime"] = OVERDUE - timedelta(days=1)
-        return answer
+    def age(answer: Any) -> None:
+        for one in (i for r in answer["Reservations"] for i in r["Instances"]):
+            one["LaunchTime"] = OVERDUE - timedelta(days=1)
 
-    with calls(monkeypatch, none_new):
+    with calls(monkeypatch, changing("DescribeInstances", age)):
         event = recovered(account)
     assert event.replacement is None
 
@@ -234,14 +238,7 @@ def test_cut_anywhere_a_retry_comes_to_the_same_end(
 def test_closing_with_its_answer_lost_gives_back_once(
     account: Account, victim: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def lost(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        call()
-        raise Cut
-
-    def lose_close(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        return lost(number, operation, call) if operation == "TransactWriteItems" else call()
-
-    with calls(monkeypatch, lose_close), pytest.raises(Cut):
+    with calls(monkeypatch, losing("TransactWriteItems")), pytest.raises(Cut):
         account.check_recovery(WEB)
     assert account.check_recovery(WEB)["status"] == "RECOVERED"
     assert account.count("in-flight") == 0
@@ -265,15 +262,10 @@ def test_an_event_that_is_not_there_is_an_error(account: Account) -> None:
 def test_closed_by_another_between_read_and_write(
     account: Account, victim: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done: list[bool] = []
+    def close() -> None:
+        account.events.close(account.event(WEB), Status.RECOVERED, "by another", account.clock())
 
-    def other(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == "UpdateItem" and not done:
-            done.append(True)
-            account.events.close(account.event(WEB), Status.RECOVERED, "by another", account.clock())
-        return call()
-
-    with calls(monkeypatch, other):
+    with calls(monkeypatch, before("UpdateItem", close)):
         assert account.check_recovery(WEB)["status"] == "RECOVERED"
     assert account.event(WEB).detail == "by another"
     assert account.count("in-flight") == 0

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from handlers import notify, watchdog
-from tests.unit.account.account import CONTEXT, Account, calls
+from tests.unit.account.account import CONTEXT, Account, calls, changing, refusing
 from tests.unit.account.deployed import Deployed
 from tests.unit.account.fixtures import Log
 from tests.unit.chaos.flows.test_notifier import Listeners, listeners
@@ -76,12 +76,7 @@ def test_younger_letter_stays_and_fails_its_check(deployed: Deployed, capsys: py
 def test_a_repair_that_fails_does_not_blind_the_watchdog(
     deployed: Deployed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], log: Log
 ) -> None:
-    def refuse(number: int, operation: str, call: Any) -> Any:
-        if operation == "ReceiveMessage":
-            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, operation)
-        return call()
-
-    with calls(monkeypatch, refuse):
+    with calls(monkeypatch, refusing("ReceiveMessage", "AccessDenied")):
         assert watchdog.handler({}, CONTEXT)["failing"] == []
     assert any("FailingChecks" in values for _, values in written(capsys))
     assert "dead letters could not be read" in [line["message"] for line in log()]
@@ -223,14 +218,11 @@ def test_a_letter_stays_when_the_stream_does_not_show_all_of_it(
         account.policy("web", reason=f"{number}")
     lost(untold, listeners.records()[:2])
 
-    def skip(number: int, operation: str, call: Any) -> Any:
-        answer = call()
-        if operation == "GetRecords":
-            del answer["Records"][1 : None if ends == "nothing more" else 2]
-            answer.pop("NextShardIterator", None)
-        return answer
+    def skip(answer: Any) -> None:
+        del answer["Records"][1 : None if ends == "nothing more" else 2]
+        answer.pop("NextShardIterator", None)
 
-    with calls(monkeypatch, skip):
+    with calls(monkeypatch, changing("GetRecords", skip)):
         answer = redrive()
     assert (answer["letters"], [reason.partition(":")[0] for reason in answer["kept"]]) == (0, ["IncompleteBatch"])
     assert listeners.heard() == []

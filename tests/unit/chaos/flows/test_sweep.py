@@ -9,24 +9,15 @@ import pytest
 
 from handlers import sweep
 from handlers.sweep import SweepIncompleteError
-from tests.unit.account.account import CONTEXT, FRIDAY, WEB, Account, Cut, calls
+from tests.unit.account.account import CONTEXT, FRIDAY, WEB, Account, Cut, before, calls, changing, raising
 from troop.chaos.events import Status
 from troop.chaos.wiring import recovery
 
 
-def _cut_before(name: str) -> Callable[[int, str, Callable[[], Any]], Any]:
-    def intercept(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == name:
-            raise Cut
-        return call()
-
-    return intercept
-
-
-def _left_behind(account: Account, monkeypatch: pytest.MonkeyPatch, before: str, unit: str = "web", **tags: str) -> str:
+def _left_behind(account: Account, monkeypatch: pytest.MonkeyPatch, lost: str, unit: str = "web", **tags: str) -> str:
     """A claim whose owner died before a call; the instance it names."""
     account.group(unit, tags={f"troop:{k}": v for k, v in tags.items()})
-    with calls(monkeypatch, _cut_before(before)), pytest.raises(Cut):
+    with calls(monkeypatch, raising(lost, Cut())), pytest.raises(Cut):
         account.terminate(account.item(unit))
     return account.event(f"{FRIDAY}#{unit}").instance_id
 
@@ -90,14 +81,11 @@ def test_sweep_finds_a_termination_without_its_mark_and_watches_it(
 def test_an_instance_held_by_a_lifecycle_hook_is_terminated(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     _left_behind(account, monkeypatch, "TerminateInstanceInAutoScalingGroup", method="drain")
 
-    def held(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        answer = call()
-        if operation == "DescribeAutoScalingInstances":
-            answer["AutoScalingInstances"][0]["LifecycleState"] = "Terminating:Wait"
-        return answer
+    def hold(answer: Any) -> None:
+        answer["AutoScalingInstances"][0]["LifecycleState"] = "Terminating:Wait"
 
     account.clock.forward(minutes=12)
-    with calls(monkeypatch, held):
+    with calls(monkeypatch, changing("DescribeAutoScalingInstances", hold)):
         account.sweep()
     event = account.event(WEB)
     assert event.status in (Status.TERMINATED, Status.RECOVERED)
@@ -144,12 +132,7 @@ def test_an_attempt_between_read_and_write_keeps_the_claim(
     _left_behind(account, monkeypatch, cut_before)
     claimed = account.event(WEB)
     account.clock.forward(minutes=12)
-
-    def owner(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == "TransactWriteItems":
-            account.events.attempt(claimed, account.clock())
-        return call()
-
+    owner = before("TransactWriteItems", lambda: account.events.attempt(claimed, account.clock()))
     with calls(monkeypatch, owner):
         assert account.sweep() == {"swept": 0}
     assert account.event(WEB).status is Status.CLAIMED

@@ -9,7 +9,20 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.unit.account.account import FRIDAY, OVERDUE, WEB, Account, Cut, calls, cut_at
+from tests.unit.account.account import (
+    FRIDAY,
+    OVERDUE,
+    WEB,
+    Account,
+    Cut,
+    before,
+    calls,
+    changing,
+    cut_at,
+    losing,
+    raising,
+    refusing,
+)
 from troop.chaos.claim_rules import LAST_CALL
 from troop.chaos.events import Status
 from troop.shared import moments
@@ -109,14 +122,7 @@ def test_answer_to_a_retry_of_botocore_is_still_our_termination(
 def test_termination_is_measured_from_its_successful_attempt(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web")
     item = account.item("web")
-
-    def answer_lost(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        answer = call()
-        if operation == "TerminateInstances":
-            raise Cut
-        return answer
-
-    with calls(monkeypatch, answer_lost), pytest.raises(Cut):
+    with calls(monkeypatch, losing("TerminateInstances")), pytest.raises(Cut):
         account.terminate(item)
     account.clock.forward(seconds=20)
     assert account.terminate(item)["status"] == "TERMINATED"
@@ -132,13 +138,11 @@ def test_an_instance_that_somebody_else_terminated_is_not_ours(
     first = "DescribeAutoScalingInstances" if method == "drain" else "TerminateInstances"
     done: list[str] = []
 
-    def faster(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == first and not done:
-            done.append(account.event(WEB).instance_id)
-            account.ec2.terminate_instances(InstanceIds=done)
-        return call()
+    def faster() -> None:
+        done.append(account.event(WEB).instance_id)
+        account.ec2.terminate_instances(InstanceIds=done)
 
-    with calls(monkeypatch, faster):
+    with calls(monkeypatch, before(first, faster)):
         answer = account.terminate(account.item("web"))
     if method != "drain":
         assert answer["status"] == "GONE_ELSEWHERE"
@@ -154,13 +158,10 @@ def test_an_instance_that_somebody_else_terminated_is_not_ours(
 def test_an_instance_in_standby_is_not_drained(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web", tags={"troop:method": "drain"})
 
-    def standby(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        answer = call()
-        if operation == "DescribeAutoScalingInstances":
-            answer["AutoScalingInstances"][0]["LifecycleState"] = "Standby"
-        return answer
+    def stand_by(answer: Any) -> None:
+        answer["AutoScalingInstances"][0]["LifecycleState"] = "Standby"
 
-    with calls(monkeypatch, standby):
+    with calls(monkeypatch, changing("DescribeAutoScalingInstances", stand_by)):
         assert account.terminate(account.item("web"))["status"] == "ABANDONED"
     assert "has left the service" in account.event(WEB).detail
     assert account.gone() == []
@@ -174,12 +175,7 @@ def test_a_claim_past_its_time_is_left_to_the_sweep(
     account.group("web")
     item = account.item("web")
 
-    def no_further(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == "UpdateItem":
-            raise Cut
-        return call()
-
-    with calls(monkeypatch, no_further), pytest.raises(Cut):
+    with calls(monkeypatch, raising("UpdateItem", Cut())), pytest.raises(Cut):
         account.terminate(item)
     account.clock.moment += later
     assert account.terminate(item)["status"] == "CLAIMED"
@@ -188,14 +184,7 @@ def test_a_claim_past_its_time_is_left_to_the_sweep(
 
 def test_time_that_passes_on_the_way_to_the_call_counts(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web")
-
-    def slow(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        answer = call()
-        if operation == "UpdateItem":
-            account.clock.forward(minutes=10)
-        return answer
-
-    with calls(monkeypatch, slow):
+    with calls(monkeypatch, changing("UpdateItem", lambda _: account.clock.forward(minutes=10))):
         assert account.terminate(account.item("web"))["status"] == "CLAIMED"
     assert account.gone() == []
 
@@ -236,11 +225,7 @@ def test_a_write_that_meets_a_transaction_waits_for_it(account: Account, monkeyp
 def test_a_refused_write_fails_the_step_and_nothing_dies(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web")
 
-    def refused(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == "UpdateItem":
-            raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no"}}, operation)
-        return call()
-
+    refused = refusing("UpdateItem", "AccessDeniedException")
     with calls(monkeypatch, refused), pytest.raises(ClientError, match="AccessDenied"):
         account.terminate(account.item("web"))
     assert account.gone() == []
@@ -286,12 +271,7 @@ def test_a_name_that_cloudwatch_refuses_costs_its_own_unit_the_tick_alone(
         account.group(name)
     account.policy("api", stop_alarms=["odd"])
 
-    def picky(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == "DescribeAlarms":
-            raise ClientError({"Error": {"Code": "ValidationError", "Message": "that is no name"}}, operation)
-        return call()
-
-    with calls(monkeypatch, picky):
+    with calls(monkeypatch, refusing("DescribeAlarms", "ValidationError")):
         (item,) = account.work(account.decide())
     assert item["unit"] == "web"
     assert account.decisions()["api"]["reason"] == "stop-alarm"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.unit.account.account import WEB, Account, calls, refusing
+from tests.unit.account.account import WEB, Account, before, calls, refusing
 from troop.chaos.aws.termination_protection import MOST_TRIES, LimitedEc2, is_protected
 from troop.faults import names
 
@@ -96,12 +95,7 @@ def test_claim_of_an_instance_protected_meanwhile_is_abandoned_at_once(
     account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     account.group("web")
-
-    def protecting(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == "TerminateInstances":
-            protect(account, account.event(WEB).instance_id)
-        return call()
-
+    protecting = before("TerminateInstances", lambda: protect(account, account.event(WEB).instance_id))
     with calls(monkeypatch, protecting):
         assert account.terminate(account.item("web"))["status"] == "ABANDONED"
     assert account.event(WEB).detail.startswith("AWS refused: ")

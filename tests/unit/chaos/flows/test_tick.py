@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
-from tests.unit.account.account import FRIDAY, OVERDUE, Account, Cut, calls, cut_at, cuts
+from tests.unit.account.account import FRIDAY, OVERDUE, Account, Cut, before, calls, cut_at, cuts, refusing
 from tests.unit.account.asking import get
 from tests.unit.account.fixtures import Log
 from troop.chaos.events import Status
@@ -234,26 +233,13 @@ def test_a_tick_does_not_fail_because_stray_items_cannot_be_recorded(
     account.group("web")
     account.policy("old", opt_out=True)
 
-    def refuse(number: int, operation: str, call: Any) -> Any:
-        if operation == "UpdateItem":
-            raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no"}}, operation)
-        return call()
-
-    with calls(monkeypatch, refuse):
+    with calls(monkeypatch, refusing("UpdateItem", "AccessDeniedException")):
         assert account.decide()["count"] == 1
 
 
 def test_one_of_two_concurrent_ticks_records_a_stray_item(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.policy("old", opt_out=True)
-    inner: list[bool] = []
-
-    def another_first(number: int, operation: str, call: Any) -> Any:
-        if operation == "UpdateItem" and not inner:
-            inner.append(True)
-            account.decide()
-        return call()
-
-    with calls(monkeypatch, another_first):
+    with calls(monkeypatch, before("UpdateItem", account.decide)):
         account.decide()
     assert account.state("stray-items")["version"] == 1
 

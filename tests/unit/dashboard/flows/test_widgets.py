@@ -9,10 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
 from handlers import widgets
-from tests.unit.account.account import FRIDAY, Account, calls
+from tests.unit.account.account import FRIDAY, Account, calls, refusing
 from tests.unit.account.benches import BUCKET, CELL, Bench
 from tests.unit.account.fixtures import Log
 from troop.bench.definition import names
@@ -204,10 +203,7 @@ def test_a_widget_reads_little_and_writes_nothing(terminated: Account, monkeypat
 def test_refusal_by_aws_is_shown_as_a_sentence_and_logged(
     account: Account, monkeypatch: pytest.MonkeyPatch, log: Log
 ) -> None:
-    def refuse(number: int, operation: str, call: Any) -> Any:
-        raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "arn:secret"}}, operation)
-
-    with calls(monkeypatch, refuse):
+    with calls(monkeypatch, refusing("Query", "AccessDeniedException", message="arn:secret")):
         text = shown("events")
     assert text == (
         "This cannot be shown because AWS answered Query with AccessDeniedException: refresh the widget, or look for "

@@ -10,7 +10,7 @@ import pytest
 from boto3.dynamodb.types import TypeSerializer
 from botocore.exceptions import ClientError
 
-from tests.unit.account.account import FRIDAY, OVERDUE, Account, calls
+from tests.unit.account.account import FRIDAY, OVERDUE, Account, calls, changing, refusing
 from tests.unit.account.asking import ask
 from troop.chaos.aws import groups
 from troop.chaos.aws.balancers import Balancers
@@ -42,14 +42,11 @@ def test_weights_protection_and_health_as_the_service_spells_them(
 ) -> None:
     account.group("web", size=1)
 
-    def spelled(number: int, operation: str, call: Any) -> Any:
-        answer = call()
-        if operation == "DescribeAutoScalingGroups":
-            instance = answer["AutoScalingGroups"][0]["Instances"][0]
-            instance |= {"WeightedCapacity": "4", "ProtectedFromScaleIn": True, "HealthStatus": "HEALTHY"}
-        return answer
+    def spell(answer: Any) -> None:
+        instance = answer["AutoScalingGroups"][0]["Instances"][0]
+        instance |= {"WeightedCapacity": "4", "ProtectedFromScaleIn": True, "HealthStatus": "HEALTHY"}
 
-    with calls(monkeypatch, spelled):
+    with calls(monkeypatch, changing("DescribeAutoScalingGroups", spell)):
         (web,) = groups.read_groups(account.autoscaling, ["web"])
     (instance,) = web.instances
     assert (instance.weight, instance.scale_in_protected, instance.serving) == (4, True, True)
@@ -58,12 +55,10 @@ def test_weights_protection_and_health_as_the_service_spells_them(
 def test_a_group_being_deleted_is_gone(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web")
 
-    def deleting(number: int, operation: str, call: Any) -> Any:
-        answer = call()
+    def delete(answer: Any) -> None:
         answer["AutoScalingGroups"][0]["Status"] = "Delete in progress"
-        return answer
 
-    with calls(monkeypatch, deleting):
+    with calls(monkeypatch, changing("DescribeAutoScalingGroups", delete)):
         assert groups.read_groups(account.autoscaling, ["web"]) == []
 
 
@@ -93,16 +88,12 @@ def test_every_status_of_a_refresh_is_known(account: Account, status: str, under
 def test_a_group_that_vanished_counts_as_refreshing_and_other_errors_count(
     account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code, words = "ValidationError", "AutoScalingGroup name not found - AutoScalingGroup web not found"
-
-    def failing(number: int, operation: str, call: Any) -> Any:
-        raise ClientError({"Error": {"Code": code, "Message": words}}, operation)
-
-    with calls(monkeypatch, failing):
+    missing = "AutoScalingGroup name not found - AutoScalingGroup web not found"
+    with calls(monkeypatch, refusing("DescribeInstanceRefreshes", "ValidationError", message=missing)):
         assert groups.refreshing(account.autoscaling, ["web"]) == {"web"}
-        code, words = "AccessDenied", "no"
-        with pytest.raises(ClientError):
-            groups.refreshing(account.autoscaling, ["web"])
+    denied = refusing("DescribeInstanceRefreshes", "AccessDenied")
+    with calls(monkeypatch, denied), pytest.raises(ClientError):
+        groups.refreshing(account.autoscaling, ["web"])
 
 
 def test_lifecycle_states_that_mean_leaving_are_the_services_own() -> None:
@@ -154,8 +145,7 @@ def test_both_fields_for_traffic_sources_of_a_group_are_read(account: Account, m
     account.group("web")
     arn = "arn:aws:elasticloadbalancing:eu-central-1:123456789012:targetgroup/web/0123456789abcdef"
 
-    def with_traffic(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        answer = call()
+    def add_traffic(answer: Any) -> None:
         answer["AutoScalingGroups"][0] |= {
             "TargetGroupARNs": [arn],
             "TrafficSources": [
@@ -166,9 +156,8 @@ def test_both_fields_for_traffic_sources_of_a_group_are_read(account: Account, m
                 {"Identifier": "x", "Type": "of another year"},
             ],
         }
-        return answer
 
-    with calls(monkeypatch, with_traffic):
+    with calls(monkeypatch, changing("DescribeAutoScalingGroups", add_traffic)):
         (seen,) = groups.read_groups(account.autoscaling)
     assert seen.target_groups == (arn, f"{arn}0")
     assert (seen.load_balancers, seen.lattice_groups) == (("old",), (LATTICE,))
@@ -177,13 +166,10 @@ def test_both_fields_for_traffic_sources_of_a_group_are_read(account: Account, m
 def test_a_group_that_a_service_operates_is_left_alone(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web")
 
-    def operated(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        answer = call()
-        if operation == "DescribeAutoScalingGroups":
-            answer["AutoScalingGroups"][0]["Operator"] = {"Principal": "eks.amazonaws.com"}
-        return answer
+    def operate(answer: Any) -> None:
+        answer["AutoScalingGroups"][0]["Operator"] = {"Principal": "eks.amazonaws.com"}
 
-    with calls(monkeypatch, operated):
+    with calls(monkeypatch, changing("DescribeAutoScalingGroups", operate)):
         account.decide()
         assert account.decisions()["web"]["reason"] == "operated"
         assert account.terminate(account.item("web"))["reason"] == "operated"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from botocore.exceptions import ClientError
 
 from handlers.fleet import UnknownFleetStepError
-from tests.unit.account.account import Account, calls
+from tests.unit.account.account import Account, calls, refusing
 from tests.unit.account.asking import ANNA, BERT, ask, get
 from tests.unit.account.standing import MACHINES, Stand
 from troop.bench.records.record import CellStatus, RunStatus
@@ -75,12 +73,8 @@ def test_a_refusal_of_aws_is_the_steps_failure(stand: Stand, monkeypatch: pytest
     run = stand.ready()
     stand.scale(run, 5)
 
-    def intercept(at: int, operation: str, call: Any) -> Any:
-        if operation == "UpdateAutoScalingGroup":
-            raise ClientError({"Error": {"Code": "ScalingActivityInProgress", "Message": "wait"}}, operation)
-        return call()
-
-    with calls(monkeypatch, intercept), pytest.raises(ClientError):
+    refused = refusing("UpdateAutoScalingGroup", "ScalingActivityInProgress")
+    with calls(monkeypatch, refused), pytest.raises(ClientError):
         stand.keep(run)
     assert stand.runs.launches.get_all(run) == [], "the right is given back"
     assert stand.keep(run) == "waiting"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from tests.unit.account.account import EXHAUSTIVE, Cut, calls, cut_at
+from tests.unit.account.account import EXHAUSTIVE, Cut, calls, cut_at, raising
 from tests.unit.account.asking import BERT, ask
 from tests.unit.account.fixtures import Log
 from tests.unit.account.standing import FILE, TWO, Stand
@@ -139,12 +139,7 @@ def test_the_later_word_holds(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> 
 def test_next_check_makes_up_for_a_lost_call(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
     run = stand.ready()
 
-    def intercept(at: int, operation: str, call: Any) -> Any:
-        if operation == "Invoke":
-            raise EndpointConnectionError(endpoint_url="https://lambda")
-        return call()
-
-    with calls(monkeypatch, intercept):
+    with calls(monkeypatch, raising("Invoke", EndpointConnectionError(endpoint_url="https://lambda"))):
         assert stand.scale(run, 4)[0] == 200
     assert stand.woken == []
     stand.keep(run)

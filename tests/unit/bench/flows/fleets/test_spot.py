@@ -11,7 +11,7 @@ from moto.autoscaling import autoscaling_backends
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.ec2 import ec2_backends
 
-from tests.unit.account.account import EXHAUSTIVE, Cut, calls, cut_at
+from tests.unit.account.account import EXHAUSTIVE, Cut, calls, cut_at, refusing
 from tests.unit.account.asking import ask, get
 from tests.unit.account.fast_moto import calls_are_usual, once
 from tests.unit.account.market import Market
@@ -228,12 +228,7 @@ def test_cut_off_anywhere_the_next_check_completes_the_change(spot: Spot, monkey
 def test_next_check_repeats_a_throttled_change(spot: Spot, monkeypatch: pytest.MonkeyPatch) -> None:
     run = lacking(spot)
 
-    def throttle(at: int, operation: str, call: Any) -> Any:
-        if operation == "UpdateAutoScalingGroup":
-            raise ClientError({"Error": {"Code": "Throttling", "Message": "Rate exceeded"}}, operation)
-        return call()
-
-    with calls(monkeypatch, throttle), pytest.raises(ClientError):
+    with calls(monkeypatch, refusing("UpdateAutoScalingGroup", "Throttling")), pytest.raises(ClientError):
         spot.stand.keep(run)
     assert spot.sizes(run) == (5, 0)
     assert spot.stand.keep(run) == "waiting"

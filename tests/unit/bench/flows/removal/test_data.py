@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
-from tests.unit.account.account import calls
+from tests.unit.account.account import calls, refusing
 from tests.unit.account.wired import forget
 from tests.unit.bench.flows.removal.tables import OTHER, RUN
 from tests.unit.bench.flows.removal.world import World
@@ -110,12 +109,7 @@ def test_deletions_without_end_do_not_keep_a_run_open(filled: World, monkeypatch
 def test_a_refusal_does_not_keep_a_run_open(
     filled: World, monkeypatch: pytest.MonkeyPatch, operation: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def refuse(_number: int, name: str, call: Any) -> Any:
-        if name == operation:
-            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, operation)
-        return call()
-
-    with calls(monkeypatch, refuse):
+    with calls(monkeypatch, refusing(operation, "AccessDenied")):
         assert filled.tear_down() == QUIET
     assert gone(filled) == [False, False]
     assert all("AccessDenied" in text for text in problems(caplog))

@@ -11,8 +11,8 @@ import pytest
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
-from tests.unit.account.account import Account, refusing
 from tests.unit.account.account import calls as intercepted
+from tests.unit.account.account import refusing
 from tests.unit.account.asking import ask, get
 from tests.unit.account.bench import BUCKET, Half, post
 from troop.bench.definition import names
@@ -265,8 +265,3 @@ def test_a_permission_that_is_missing_is_no_silence_of_the_nodes(
     run = measuring(half)
     with intercepted(monkeypatch, refusing("ListObjectsV2", "AccessDenied")):
         assert ask("GET", f"/benchmarks/{run}/live")[0] == 500
-
-
-@pytest.mark.parametrize("settings", [{"benchmarks": False}], indirect=True)
-def test_a_deployment_without_benchmarks_has_none(account: Account) -> None:
-    assert ask("GET", "/benchmarks/20261120-224600-00000000/live")[0] == 403

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.account.account import Account, calls
+from tests.unit.account.account import Account, before, calls
 from tests.unit.account.asking import ask
 from tests.unit.account.bench import FILE, Half, post, request
 from tests.unit.account.benches import CELL, Bench
@@ -245,25 +245,18 @@ def test_all_open_runs_together_have_no_more_nodes_than_the_operator_allows(half
 
 
 @pytest.mark.parametrize(
-    ("settings", "before"), [({"max_nodes_total": 3}, 0), ({"max_nodes_total": 5}, 1)], indirect=["settings"]
+    ("settings", "earlier"), [({"max_nodes_total": 3}, 0), ({"max_nodes_total": 5}, 1)], indirect=["settings"]
 )
 def test_only_one_of_two_concurrent_runs_has_the_last_nodes(
-    half: Half, monkeypatch: pytest.MonkeyPatch, before: int
+    half: Half, monkeypatch: pytest.MonkeyPatch, earlier: int
 ) -> None:
     other: list[int] = []
-    assert all(post(key=f"before-{number}")[0] == 202 for number in range(before))
-
-    def intercept(at: int, operation: str, call: Any) -> Any:
-        if operation == "TransactWriteItems" and not other:
-            other.append(0)
-            other.append(post(key="other")[0])
-        return call()
-
-    with calls(monkeypatch, intercept):
+    assert all(post(key=f"before-{number}")[0] == 202 for number in range(earlier))
+    with calls(monkeypatch, before("TransactWriteItems", lambda: other.append(post(key="other")[0]))):
         status, body = post(key="mine")
-    assert (other[1], status) == (202, 400)
-    assert f"at most 1 beside the {2 + 2 * before} of other open runs" in body["message"]
-    assert len(half.started()) == 1 + before
+    assert (other[0], status) == (202, 400)
+    assert f"at most 1 beside the {2 + 2 * earlier} of other open runs" in body["message"]
+    assert len(half.started()) == 1 + earlier
 
 
 def test_small_quota_refuses_and_unknown_quota_admits(half: Half, market: Market) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.unit.account.account import Account, calls
+from tests.unit.account.account import Account, calls, raising
 from tests.unit.account.asking import ask
 from tests.unit.account.bench import FILE, FILES, Half, changed, post, problems, request
 
@@ -141,13 +141,7 @@ def test_a_bucket_must_exist_in_the_region_of_the_nodes(half: Half, monkeypatch:
         "Error": {"Code": "403", "Message": "Forbidden"},
         "ResponseMetadata": {"HTTPStatusCode": 403, "HTTPHeaders": {"x-amz-bucket-region": "us-east-2"}},
     }
-
-    def forbidden(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == "HeadBucket":
-            raise ClientError(refusal, operation)
-        return call()
-
-    with calls(monkeypatch, forbidden):
+    with calls(monkeypatch, raising("HeadBucket", ClientError(refusal, "HeadBucket"))):
         text = str(problems(definition=definition, key="k2"))
         assert "which is in us-east-2" in text
         assert "a bucket in eu-central-1, because nodes reach S3 only in their own region" in text
@@ -163,6 +157,10 @@ def test_a_bucket_must_exist_in_the_region_of_the_nodes(half: Half, monkeypatch:
         ("GET", "/benchmarks", None),
         ("GET", "/benchmarks/20261120-224600-00000000", None),
         ("DELETE", "/benchmarks/20261120-224600-00000000", None),
+        ("GET", "/benchmarks/20261120-224600-00000000/live", None),
+        ("GET", "/benchmarks/20261120-224600-00000000/report", None),
+        ("POST", "/benchmarks/20261120-224600-00000000/report", None),
+        ("GET", "/fleets", None),
         ("POST", "/benchmarks/artifacts", {"sha256": "0f" * 32, "size": 1}),
     ],
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.account.account import Call, calls
+from tests.unit.account.account import calls, changing
 from tests.unit.account.benches import BUCKET, CELL, WRITER, Bench
 from troop.bench.aws.cell_store import CellStore
 from troop.bench.definition import names
@@ -181,14 +181,11 @@ def test_a_node_whose_status_check_fails_once_is_not_lost(bench: Bench) -> None:
 def _unseen(node: str) -> Any:
     """AWS answers from before the node."""
 
-    def answer(number: int, operation: str, call: Call) -> Any:
-        response = call()
-        if operation == "DescribeAutoScalingGroups":
-            for group in response["AutoScalingGroups"]:
-                group["Instances"] = [one for one in group["Instances"] if one["InstanceId"] != node]
-        return response
+    def hide(answer: Any) -> None:
+        for group in answer["AutoScalingGroups"]:
+            group["Instances"] = [one for one in group["Instances"] if one["InstanceId"] != node]
 
-    return answer
+    return changing("DescribeAutoScalingGroups", hide)
 
 
 def test_a_node_that_one_check_misses_is_not_lost(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,14 +226,11 @@ def test_loss_that_only_ec2_knows_counts(bench: Bench, monkeypatch: pytest.Monke
     bench.lose(dead)
     bench.finish("measure", drivers)
 
-    def lagging(number: int, operation: str, call: Call) -> Any:
-        answer = call()
-        if operation == "DescribeAutoScalingGroups":
-            for group in answer["AutoScalingGroups"]:
-                group["Instances"] = before[group["AutoScalingGroupName"]]
-        return answer
+    def lag(answer: Any) -> None:
+        for group in answer["AutoScalingGroups"]:
+            group["Instances"] = before[group["AutoScalingGroupName"]]
 
-    with calls(monkeypatch, lagging):
+    with calls(monkeypatch, changing("DescribeAutoScalingGroups", lag)):
         assert bench.check(1) == "failed"
     assert bench.cell().status is CellStatus.INVALID
 
@@ -247,13 +241,10 @@ def test_a_node_that_auto_scaling_gives_up_is_lost(
 ) -> None:
     bench.measuring()
 
-    def sick(number: int, operation: str, call: Call) -> Any:
-        answer = call()
-        if operation == "DescribeAutoScalingGroups":
-            answer["AutoScalingGroups"][0]["Instances"][0].update(health)
-        return answer
+    def sicken(answer: Any) -> None:
+        answer["AutoScalingGroups"][0]["Instances"][0].update(health)
 
-    with calls(monkeypatch, sick):
+    with calls(monkeypatch, changing("DescribeAutoScalingGroups", sicken)):
         assert bench.check(1) == "waiting"
         bench.account.clock.forward(seconds=15)
         assert bench.check(1) == "failed"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.unit.account.account import Call, Cut, calls, cut_at, ends
+from tests.unit.account.account import Call, Cut, before, calls, cut_at, ends, refusing
 from tests.unit.account.benches import AGENT, BENCHMARK, BUCKET, CELL, PROFILE, ROLE_ID, Bench
 from troop.bench.admission.reach import Balancer, balancers_document
 from troop.bench.aws.fleets import TRIES
@@ -33,10 +33,6 @@ CHANGES = (
     "SuspendProcesses",
     "PutScheduledUpdateGroupAction",
 )
-
-
-def refused(code: str, message: str, operation: str) -> ClientError:
-    return ClientError({"Error": {"Code": code, "Message": message}}, operation)
 
 
 def _tags(described: Any) -> dict[str, str]:
@@ -321,12 +317,7 @@ def test_an_expired_run_is_not_launched(bench: Bench) -> None:
 
 def test_nothing_is_created_when_the_right_to_has_run_out(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.open()
-
-    def slow(number: int, operation: str, call: Call) -> Any:
-        if operation == "CreateSecurityGroup":
-            bench.account.clock.forward(minutes=5)
-        return call()
-
+    slow = before("CreateSecurityGroup", lambda: bench.account.clock.forward(minutes=5))
     with calls(monkeypatch, slow), pytest.raises(LaunchTooLateError):
         bench.launch()
     assert not bench.templates()
@@ -370,13 +361,11 @@ def test_launch_waits_for_a_resource_that_aws_does_not_know_yet(
     bench.open()
     left = [TRIES - 1]
 
-    def later(number: int, name: str, call: Call) -> Any:
-        if name == operation and left[0]:
-            left[0] -= 1
-            raise refused(code, message, name)
-        return call()
+    def refuse() -> None:
+        left[0] -= 1
+        raise ClientError({"Error": {"Code": code, "Message": message}}, operation)
 
-    with calls(monkeypatch, later):
+    with calls(monkeypatch, before(operation, refuse, times=TRIES - 1)):
         bench.launch()
     assert left == [0]
     assert len(bench.groups()) == 2
@@ -384,12 +373,7 @@ def test_launch_waits_for_a_resource_that_aws_does_not_know_yet(
 
 def test_permanent_refusal_is_not_retried(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.open()
-
-    def full(number: int, operation: str, call: Call) -> Any:
-        if operation == "CreateAutoScalingGroup":
-            raise refused("LimitExceeded", "You have reached your limit of groups", operation)
-        return call()
-
+    full = refusing("CreateAutoScalingGroup", "LimitExceeded")
     with calls(monkeypatch, full) as operations, pytest.raises(ClientError, match="LimitExceeded"):
         bench.launch()
     assert operations.count("CreateAutoScalingGroup") == 1

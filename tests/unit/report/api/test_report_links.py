@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from botocore.client import BaseClient
 
-from tests.unit.account.account import Account, calls, refusing
+from tests.unit.account.account import calls, refusing
 from tests.unit.account.asking import answered, ask
 from tests.unit.account.bench import BUCKET, REPORT, Half, post
 from tests.unit.account.fixtures import Log
@@ -163,9 +163,3 @@ def test_s3_failure_is_no_missing_report(
 
 def test_a_name_that_goes_on_is_no_report(half: Half) -> None:
     assert ask("GET", f"/benchmarks/{ended(half, 'report.html.bak')}/report")[0] == 404
-
-
-@pytest.mark.parametrize("settings", [{"benchmarks": False}], indirect=True)
-@pytest.mark.parametrize("method", ["GET", "POST"])
-def test_a_deployment_without_benchmarks_has_none(account: Account, method: str) -> None:
-    assert ask(method, "/benchmarks/20261120-224600-00000000/report")[0] == 403

@@ -6,7 +6,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from handlers.fleet import UnknownFleetStepError
-from tests.unit.account.account import Account, calls, refusing
+from tests.unit.account.account import calls, refusing
 from tests.unit.account.asking import ANNA, BERT, ask, get
 from tests.unit.account.standing import MACHINES, Stand
 from troop.bench.records.record import CellStatus, RunStatus
@@ -83,11 +83,6 @@ def test_a_refusal_of_aws_is_the_steps_failure(stand: Stand, monkeypatch: pytest
 def test_a_step_that_there_is_not(stand: Stand) -> None:
     with pytest.raises(UnknownFleetStepError):
         stand.step("r", "wait")
-
-
-@pytest.mark.parametrize("settings", [{"benchmarks": False}], indirect=True)
-def test_a_deployment_without_this_half(account: Account) -> None:
-    assert ask("GET", "/fleets")[0] == 403
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PATCH"])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from tests.unit.account.account import EXHAUSTIVE, Cut, calls, cut_at, raising
+from tests.unit.account.account import EXHAUSTIVE, Cut, before, calls, cut_at, raising
 from tests.unit.account.asking import BERT, ask
 from tests.unit.account.fixtures import Log
 from tests.unit.account.standing import FILE, TWO, Stand
@@ -88,15 +88,12 @@ def test_two_at_once_do_not_pass_the_limit_together(stand: Stand, monkeypatch: p
     run = stand.launched(definition=TWO)
     other: list[int] = []
 
-    def intercept(at: int, operation: str, call: Any) -> Any:
-        if operation == "TransactWriteItems" and not other:
-            other.append(0)
-            other.append(stand.scale(run, 6, role="workers")[0])
-        return call()
+    def grow() -> None:
+        other.append(stand.scale(run, 6, role="workers")[0])
 
-    with calls(monkeypatch, intercept):
+    with calls(monkeypatch, before("TransactWriteItems", grow)):
         status, body = stand.scale(run, 6, role="queues")
-    assert (other[1], status) == (200, 400)
+    assert (other[0], status) == (200, 400)
     assert "beside 6 of other roles" in body["message"]
     assert stand.runs.get(run).standing.desired == {"queues": 1, "workers": 6}
 
@@ -124,13 +121,7 @@ def test_the_later_word_holds(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> 
     run = stand.ready()
     stand.scale(run, 5)
     statuses: list[int] = []
-
-    def intercept(at: int, operation: str, call: Any) -> Any:
-        if operation == "DescribeAutoScalingGroups" and not statuses:
-            statuses.append(stand.scale(run, 1)[0])
-        return call()
-
-    with calls(monkeypatch, intercept):
+    with calls(monkeypatch, before("DescribeAutoScalingGroups", lambda: statuses.append(stand.scale(run, 1)[0]))):
         stand.keep(run)
     assert statuses == [200]
     assert stand.size(run) == (1, 1, 1)
@@ -138,7 +129,6 @@ def test_the_later_word_holds(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_next_check_makes_up_for_a_lost_call(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
     run = stand.ready()
-
     with calls(monkeypatch, raising("Invoke", EndpointConnectionError(endpoint_url="https://lambda"))):
         assert stand.scale(run, 4)[0] == 200
     assert stand.woken == []
@@ -171,12 +161,10 @@ def test_a_fleet_that_is_closed_while_it_grows_launches_nothing(stand: Stand, mo
     run = stand.ready()
     stand.scale(run, 5)
 
-    def intercept(at: int, operation: str, call: Any) -> Any:
-        if operation == "TransactWriteItems":
-            stand.runs.close(run, RunStatus.STOPPED, "enough", stand.account.clock())
-        return call()
+    def close() -> None:
+        stand.runs.close(run, RunStatus.STOPPED, "enough", stand.account.clock())
 
-    with calls(monkeypatch, intercept) as operations:
+    with calls(monkeypatch, before("TransactWriteItems", close)) as operations:
         assert stand.keep(run) == "done"
     assert "UpdateAutoScalingGroup" not in operations
     assert stand.size(run) == (2, 2, 2)
@@ -187,13 +175,7 @@ def test_teardown_waits_for_a_fleet_that_is_growing(stand: Stand, monkeypatch: p
     run = stand.ready()
     stand.scale(run, 5)
     held: list[Any] = []
-
-    def intercept(at: int, operation: str, call: Any) -> Any:
-        if operation == "UpdateAutoScalingGroup":
-            held.extend(stand.runs.launches.get_all(run))
-        return call()
-
-    with calls(monkeypatch, intercept):
+    with calls(monkeypatch, before("UpdateAutoScalingGroup", lambda: held.extend(stand.runs.launches.get_all(run)))):
         stand.keep(run)
     assert [(launch.cell, launch.until - stand.account.clock()) for launch in held] == [
         ("c001", timedelta(seconds=130))

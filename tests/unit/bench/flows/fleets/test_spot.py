@@ -227,7 +227,6 @@ def test_cut_off_anywhere_the_next_check_completes_the_change(spot: Spot, monkey
 
 def test_next_check_repeats_a_throttled_change(spot: Spot, monkeypatch: pytest.MonkeyPatch) -> None:
     run = lacking(spot)
-
     with calls(monkeypatch, refusing("UpdateAutoScalingGroup", "Throttling")), pytest.raises(ClientError):
         spot.stand.keep(run)
     assert spot.sizes(run) == (5, 0)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
 
 import pytest
 
-from tests.unit.account.account import calls
+from tests.unit.account.account import before, calls
 from tests.unit.bench.flows.removal.tables import NOON, OTHER, RUN, a_cell, a_run
 from tests.unit.bench.flows.removal.world import World
 from troop.bench.admission import spending
@@ -170,16 +169,9 @@ def test_cost_that_somebody_else_counted_meanwhile_is_not_counted_again(
 ) -> None:
     assert world.runs.create(a_run(RUN, world.now), [a_cell(RUN)])
     other: list[Decimal] = []
-
-    def intercept(at: int, operation: str, call: Any) -> Any:
-        if operation == "UpdateItem" and not other:
-            other.append(D(0))
-            other.append(world.runs.count_cost(RUN, D(4)))
-        return call()
-
-    with calls(monkeypatch, intercept):
+    with calls(monkeypatch, before("UpdateItem", lambda: other.append(world.runs.count_cost(RUN, D(4))))):
         assert world.runs.count_cost(RUN, D(7)) == 3
-    assert other[1] == 4
+    assert other == [4]
 
 
 def test_a_run_that_has_cost_more_than_the_operator_allows_is_stopped(world: World) -> None:

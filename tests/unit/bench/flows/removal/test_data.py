@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.account.account import calls, refusing
+from tests.unit.account.account import calls, changing, refusing
 from tests.unit.account.wired import forget
 from tests.unit.bench.flows.removal.tables import OTHER, RUN
 from tests.unit.bench.flows.removal.world import World
@@ -120,14 +120,11 @@ def test_a_refusal_does_not_keep_a_run_open(
 def test_an_object_that_s3_keeps_is_a_problem_and_the_others_go(
     filled: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def keep(_number: int, name: str, call: Any) -> Any:
-        answer = call()
-        if name == "DeleteObjects":
-            client("s3").put_object(Bucket=BUCKET, Key=f"{FIRST}0", Body=b"")
-            answer |= {"Errors": [{"Key": f"{FIRST}0", "Code": "InternalError", "Message": "later"}]}
-        return answer
+    def keep(answer: Any) -> None:
+        client("s3").put_object(Bucket=BUCKET, Key=f"{FIRST}0", Body=b"")
+        answer |= {"Errors": [{"Key": f"{FIRST}0", "Code": "InternalError", "Message": "later"}]}
 
-    with calls(monkeypatch, keep):
+    with calls(monkeypatch, changing("DeleteObjects", keep)):
         assert filled.tear_down(cell="c001") == QUIET
     assert stored(FIRST) == [f"{FIRST}0"]
     assert gone(filled) == [False, False]
@@ -137,14 +134,8 @@ def test_an_object_that_s3_keeps_is_a_problem_and_the_others_go(
 def test_a_deployment_without_objects_of_its_own_asks_nothing_of_s3(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names: list[str] = []
-
-    def note(_number: int, name: str, call: Any) -> Any:
-        names.append(name)
-        return call()
-
     world.admit()
-    with calls(monkeypatch, note):
+    with calls(monkeypatch) as names:
         world.tear_down(status="SUCCEEDED")
     assert "UpdateItem" in names
     assert not {"ListObjectsV2", "DeleteObjects"} & {*names}

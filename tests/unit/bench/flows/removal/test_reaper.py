@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from handlers.reaper import ReapingIncompleteError
-from tests.unit.account.account import calls
+from tests.unit.account.account import calls, refusing
 from tests.unit.bench.flows.removal.tables import NOON, OTHER, RUN
-from tests.unit.bench.flows.removal.test_teardown import all_gone, refusal
+from tests.unit.bench.flows.removal.test_teardown import all_gone
 from tests.unit.bench.flows.removal.world import ENVIRONMENT, PREFIX, World
 from troop.bench.definition import names
 from troop.bench.flows.reaper import Reaped
@@ -275,22 +275,12 @@ def test_one_that_cannot_be_looked_at_stops_no_other(world: World, monkeypatch: 
     world.launch(OTHER)
     world.admit()
     world.forward(minutes=20)
-
-    def throttled(number: int, operation: str, call: Any) -> Any:
-        if operation == "ListExecutions":
-            raise refusal("ThrottlingException", operation)
-        return call()
-
+    throttled = refusing("ListExecutions", "ThrottlingException")
     with calls(monkeypatch, throttled), pytest.raises(ReapingIncompleteError, match=r"the open runs: .*Throttling"):
         world.reap()
     assert "group" not in [kind for kind, _ in world.existing()]
-
-    def throttled_too(number: int, operation: str, call: Any) -> Any:
-        if operation == "DescribeInstances":
-            raise refusal("RequestLimitExceeded", operation)
-        return call()
-
-    with calls(monkeypatch, throttled_too), pytest.raises(ReapingIncompleteError, match="the resources: "):
+    throttled = refusing("DescribeInstances", "RequestLimitExceeded")
+    with calls(monkeypatch, throttled), pytest.raises(ReapingIncompleteError, match="the resources: "):
         world.reap()
     assert f"{RUN}-20361120T1220" in world.teardowns()
 

@@ -354,9 +354,7 @@ def test_resource_released_while_the_reaper_is_off_stays_on_record(world: World)
     protect(world, "group", FLEET)
     world.tear_down()
     world.switch_reaper(off=True)
-    world.autoscaling.delete_tags(
-        Tags=[{"ResourceId": FLEET, "ResourceType": "auto-scaling-group", "Key": PROTECTED_TAG}]
-    )
+    release(world, "group", FLEET)
     for _ in range(2):
         world.forward(minutes=16)
         removal.reaper().sweep()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.unit.account.account import calls
+from tests.unit.account.account import calls, changing, refusing
 from tests.unit.bench.flows.removal.tables import NOON, OTHER, RUN
 from tests.unit.bench.flows.removal.world import World
 from troop.bench.definition import names
@@ -201,16 +201,13 @@ def test_teardown_continues_while_a_launch_may_create_something(world: World) ->
 def test_a_launch_refuses_what_is_closed_between_two_creations(world: World) -> None:
     world.admit()
     lease = world.runs.launches.begin(RUN, "c001", NOON + timedelta(seconds=310))
-    closed: list[str] = []
+    closed: list[Any] = []
 
-    def close_after_the_template(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        answer = call()
-        if operation == "CreateLaunchTemplate":
-            closed.append(operation)
-            world.step("close", {"run": RUN, "status": "STOPPED", "reason": "stopped by ann"})
-        return answer
+    def close(answer: Any) -> None:
+        closed.append(world.step("close", {"run": RUN, "status": "STOPPED", "reason": "stopped by ann"}))
 
-    with pytest.MonkeyPatch.context() as patch, calls(patch, close_after_the_template), pytest.raises(RunClosedError):
+    between = changing("CreateLaunchTemplate", close)
+    with pytest.MonkeyPatch.context() as patch, calls(patch, between), pytest.raises(RunClosedError):
         world.launch(lease=lease)
     assert closed
     world.runs.launches.end(lease)
@@ -280,14 +277,8 @@ def test_no_other_resource_is_removed_before_the_group_accepts_its_deletion(
     launched: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would replace its instances, and fail without its template."""
-
-    def refused(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == "DeleteAutoScalingGroup":
-            raise refusal("ResourceInUse", operation)
-        return call()
-
     before = launched.existing()
-    with calls(monkeypatch, refused) as operations:
+    with calls(monkeypatch, refusing("DeleteAutoScalingGroup", "ResourceInUse")) as operations:
         work = launched.step("remove", launched.step("close", {"run": RUN}))
     assert not work["over"]
     assert [call for call in operations if call.startswith(("Delete", "Terminate"))] == ["DeleteAutoScalingGroup"]
@@ -297,11 +288,7 @@ def test_no_other_resource_is_removed_before_the_group_accepts_its_deletion(
 def test_one_that_cannot_be_removed_holds_up_no_other_and_is_named(
     launched: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == "DeleteLaunchTemplate":
-            raise refusal("UnauthorizedOperation", operation)
-        return call()
-
+    refused = refusing("DeleteLaunchTemplate", "UnauthorizedOperation")
     with calls(monkeypatch, refused), pytest.raises(TeardownIncompleteError) as caught:
         launched.tear_down()
     assert [kind for kind, _ in launched.left()] == ["template"]
@@ -319,13 +306,8 @@ def test_a_volume_of_a_node_is_recorded_and_goes_although_somebody_detaches_it(l
     nodes = launched.members(FLEET)
     free, held = (launched.volume_of_a_node(node, tags) for node in nodes)
     launched.step("close", {"run": RUN})
-
-    def refused(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == "DeleteAutoScalingGroup":
-            raise refusal("ResourceInUse", operation)
-        return call()
-
-    with pytest.MonkeyPatch.context() as patch, calls(patch, refused):
+    in_use = refusing("DeleteAutoScalingGroup", "ResourceInUse")
+    with pytest.MonkeyPatch.context() as patch, calls(patch, in_use):
         launched.step("remove", {"run": RUN})
     assert {free, held} == {r.name for r in launched.runs.resources.get_all(RUN) if r.kind is Kind.VOLUME}
     launched.ec2.detach_volume(VolumeId=free, InstanceId=nodes[0])

@@ -51,20 +51,6 @@ def test_grant_to_one_unit_counts_against_the_rest(
     assert {d.detail for d in decisions.values() if d.reason == refusal} == {detail}
 
 
-def test_near_a_cap_the_lowest_rolls_go_first() -> None:
-    names = [f"service-{n:02}" for n in range(12)]
-    lowest = sorted(names, key=lambda unit: roll(SALT, FRIDAY, unit))[:5]
-    assert units(tick(account(*fleet(12))), TERMINATE) == sorted(lowest)
-    assert lowest != names[:5]
-
-
-def test_units_that_are_refused_take_no_place() -> None:
-    names = [f"service-{n:02}" for n in range(12)]
-    lowest = sorted(names, key=lambda unit: roll(SALT, FRIDAY, unit))
-    read = account(*fleet(12), items={unit: {"opt_out": True} for unit in lowest[:3]})
-    assert units(tick(read), TERMINATE) == sorted(lowest[3:8])
-
-
 def test_days_are_capped_one_by_one() -> None:
     """Two calendars in one run may stand on two local days."""
     auckland = {**settings().calendars, "nz": replace(settings().calendars["default"], time_zone="Pacific/Auckland")}
@@ -109,14 +95,6 @@ def test_details_can_refuse_a_unit() -> None:
     item = {"service-01": {"stop_alarms": "errors"}}
     decisions = decisions_of(account(*fleet(2), items=item), Looker())
     assert decisions["service-01"].detail == "stop alarm errors is unknown: there is no such alarm"
-
-
-def test_unit_that_its_details_refuse_leaves_its_place_to_the_next() -> None:
-    lowest = sorted((f"service-{n:02}" for n in range(12)), key=lambda unit: roll(SALT, FRIDAY, unit))
-    decisions = decisions_of(account(*fleet(12)), Looker(refreshing=frozenset(lowest[:4])))
-    assert units(decisions, "refreshing") == sorted(lowest[:4])
-    assert units(decisions, TERMINATE) == sorted(lowest[4:9])
-    assert units(decisions, "in-flight") == sorted(lowest[9:])
 
 
 def test_nobody_is_looked_at_whom_a_cap_refuses_anyway() -> None:

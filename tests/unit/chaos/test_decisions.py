@@ -118,12 +118,6 @@ def test_a_tick_that_comes_twice_terminates_nothing_more() -> None:
     assert reasons(tick(claimed(read, first))) == {"already-today": 5}
 
 
-def test_two_ticks_at_once_decide_for_the_same_instances() -> None:
-    """Both have read the same; the claim lets one of them through, and the other has nothing else to terminate."""
-    read = account(*fleet(9))
-    assert [d.target for d in tick(read).values()] == [d.target for d in tick(read).values()]
-
-
 def test_an_overdue_roll_fires_at_the_next_tick_of_the_day_whichever_that_is() -> None:
     read = account(group())
     due = due_at(SALT, FRIDAY, "web", settings().calendars["default"])

@@ -18,27 +18,8 @@ from troop.chaos.guards import (
     REASONS,
     SCHEDULED,
     Refusal,
-    already_today,
-    calendar_closed,
-    change_calendar_closed,
     day_cap,
-    halted,
     in_flight,
-    leashed,
-    malformed,
-    not_rolled,
-    not_yet,
-    only_protected_instances,
-    operated,
-    opted_out,
-    protected,
-    refreshing,
-    stop_alarm,
-    suspended,
-    too_small,
-    too_soon,
-    unhealthy,
-    unrecovered,
 )
 
 
@@ -65,32 +46,6 @@ def test_every_reason_is_tried_here_and_listed_in_order() -> None:
 
 
 # ------------------------------------------------------------------ order
-
-
-def test_the_guards_stand_in_this_order() -> None:
-    assert (
-        protected,
-        malformed,
-        halted,
-        calendar_closed,
-        change_calendar_closed,
-        opted_out,
-        unrecovered,
-        operated,
-        suspended,
-        refreshing,
-        too_small,
-        unhealthy,
-        only_protected_instances,
-        stop_alarm,
-        too_soon,
-        not_rolled,
-        not_yet,
-        already_today,
-        day_cap,
-        in_flight,
-        leashed,
-    ) == SCHEDULED
 
 
 WORSE: list[tuple[str, Callable[[Facts], Facts]]] = [

@@ -36,11 +36,6 @@ def test_the_roll_is_hmac_sha256_of_day_and_unit_under_the_salt(salt: bytes, day
 
 
 @given(SALTS, DAYS, NAMES)
-def test_a_roll_is_never_one_so_that_probability_one_always_passes(salt: bytes, day: date, unit: str) -> None:
-    assert 0 <= roll(salt, day, unit) < 1
-
-
-@given(SALTS, DAYS, NAMES)
 def test_the_due_minute_comes_from_the_same_digest_under_another_label(salt: bytes, day: date, unit: str) -> None:
     into = int(recomputed(salt, "minute", day, unit) * (6 * 60 - 15))
     assert due_at(salt, day, unit, calendar()) == at("09:00", day) + timedelta(minutes=into)

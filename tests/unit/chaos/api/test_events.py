@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Callable
 from datetime import date, timedelta
 from typing import Any
@@ -11,7 +10,9 @@ from typing import Any
 import pytest
 
 from handlers import api
-from tests.unit.account.account import CONTEXT, FRIDAY, OVERDUE, Account, calls
+from tests.unit.account.account import FRIDAY, OVERDUE, Account, calls
+from tests.unit.account.asking import ask
+from tests.unit.chaos.build import event
 from troop.chaos.aws import event_queries
 from troop.chaos.aws.event_items import to_item
 from troop.chaos.aws.event_queries import EXAMINED, READS
@@ -29,15 +30,9 @@ def _event(number: int, unit: str = "web", status: Status = Status.RECOVERED, **
         "at": OVERDUE + timedelta(minutes=number),
         "group": unit,
         "instance_id": f"i-{number:017x}",
-        "zone": "eu-central-1a",
-        "method": "crash",
-        "rolled": 0.125,
-        "probability": 0.2,
-        "desired": 3,
-        "execution": "arn:aws:states:::execution",
         "terminated_at": OVERDUE + timedelta(minutes=number),
     }
-    return Event(**(values | more))
+    return event(**(values | more))
 
 
 def _put(account: Account, *events: Event) -> None:
@@ -47,24 +42,7 @@ def _put(account: Account, *events: Event) -> None:
 
 
 def _get(path: str, **query: Any) -> tuple[int, Any]:
-    parameters = {key: str(value) for key, value in query.items()}
-    answer = api.handler(
-        {
-            "resource": path,
-            "path": path,
-            "httpMethod": "GET",
-            "headers": {"Accept": "application/json"},
-            "multiValueHeaders": {},
-            "queryStringParameters": parameters or None,
-            "multiValueQueryStringParameters": {k: [v] for k, v in parameters.items()} or None,
-            "requestContext": {"requestId": "r", "stage": "v1", "identity": {}},
-            "body": None,
-            "isBase64Encoded": False,
-        },
-        CONTEXT,
-    )
-    assert answer["multiValueHeaders"]["Content-Type"] == ["application/json"]
-    return answer["statusCode"], json.loads(answer["body"])
+    return ask("GET", path, **query)
 
 
 def _numbers(body: Any) -> list[int]:
@@ -88,13 +66,13 @@ def test_newest_first_with_everything_a_reader_needs(account: Account) -> None:
         "at": "2026-11-20T22:47:00.000Z",
         "group": "web",
         "instance_id": "i-00000000000000001",
-        "zone": "eu-central-1a",
+        "zone": "us-west-2a",
         "method": "crash",
-        "rolled": 0.125,
+        "rolled": 0.1,
         "probability": 0.2,
         "desired": 3,
-        "execution": "arn:aws:states:::execution",
-        "deadline": None,
+        "execution": "arn:execution",
+        "deadline": "2026-11-20T20:10:00.000Z",
         "terminated_at": "2026-11-20T22:47:00.000Z",
         "recover_by": "2026-11-20T23:17:00.000Z",
         "recovered_at": "2026-11-20T22:47:42.000Z",
@@ -257,10 +235,10 @@ def test_a_forged_cursor_is_refused(account: Account, position: str) -> None:
 
 @pytest.mark.parametrize("unit", ["web", "web/api v1", "ünïcode~%#?", "a" * 255])
 def test_one_event_by_the_id_the_listing_gives(account: Account, unit: str) -> None:
-    event = _event(0, unit, event_id=f"{FRIDAY}#{unit}")
-    _put(account, event)
+    stored = _event(0, unit, event_id=f"{FRIDAY}#{unit}")
+    _put(account, stored)
     (listed,) = _get("/events")[1]["events"]
-    assert listed["id"] == to_url(event.event_id)
+    assert listed["id"] == to_url(stored.event_id)
     assert _get(f"/events/{listed['id']}") == (200, listed)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
 from typing import Any
 
@@ -13,8 +12,8 @@ from moto.core import DEFAULT_ACCOUNT_ID
 from moto.scheduler import scheduler_backends
 from moto.stepfunctions import stepfunctions_backends
 
-from handlers import api
-from tests.unit.account.account import CONTEXT, FRIDAY, OVERDUE, calls, raising, refusing
+from tests.unit.account.account import FRIDAY, OVERDUE, calls, raising, refusing
+from tests.unit.account.asking import get
 from tests.unit.account.deployed import REGION, TABLES, Deployed, decline, leave
 from troop.chaos.events import Status
 from troop.chaos.tick_times import AROUND
@@ -28,23 +27,7 @@ def get_health(again: bool = False) -> dict[str, Any]:
     """The answer of a process that has not answered before, or of the same one again."""
     if not again:
         health.health_and_alarms.cache_clear()
-    answer = api.handler(
-        {
-            "resource": "/health",
-            "path": "/health",
-            "httpMethod": "GET",
-            "headers": {"Accept": "application/json"},
-            "multiValueHeaders": {},
-            "queryStringParameters": None,
-            "multiValueQueryStringParameters": None,
-            "requestContext": {"requestId": "r", "stage": "v1", "identity": {"userArn": "arn:of:a:caller"}},
-            "body": None,
-            "isBase64Encoded": False,
-        },
-        CONTEXT,
-    )
-    assert answer["statusCode"] == 200, answer
-    body: dict[str, Any] = json.loads(answer["body"])
+    body: dict[str, Any] = get("/health")
     return body
 
 
@@ -202,11 +185,6 @@ def test_dead_letters_are_counted_even_while_somebody_reads_them(deployed: Deplo
 def test_a_table_that_is_gone(deployed: Deployed) -> None:
     deployed.account.dynamodb.delete_table(TableName="Decisions")
     assert failing(get_health()) == {"tables": "Decisions is gone"}
-
-
-def test_units_out_of_chaos(deployed: Deployed) -> None:
-    deployed.unrecovered("web", "db")
-    assert failing(get_health()) == {"units-unrecovered": "out of chaos: db, web"}
 
 
 def test_a_unit_that_was_put_back_by_hand_counts_no_more(deployed: Deployed) -> None:

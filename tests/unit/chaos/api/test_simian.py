@@ -11,11 +11,12 @@ import pytest
 
 from handlers import api
 from tests.unit.account.account import CONTEXT, OVERDUE, Account, before, calls
-from tests.unit.account.asking import ANNA, ask
+from tests.unit.account.asking import ANNA, answered, ask
 from tests.unit.chaos.api.test_terminations import executions, machine
+from tests.unit.chaos.build import event
 from troop.chaos.api import simian
 from troop.chaos.aws.event_items import to_item
-from troop.chaos.events import Event, Status
+from troop.chaos.events import Status
 from troop.shared.wiring import environment
 
 __all__ = ["machine"]
@@ -168,11 +169,7 @@ def test_errors_repeat_the_request(account: Account, body: Any, status: int, ech
         "",
         "no json",
         "[]",
-        {},
         {k: v for k, v in WEB.items() if k != "groupName"},
-        WEB | {"eventType": "OTHER"},
-        WEB | {"groupType": "TAG"},
-        WEB | {"chaosType": "BurnCpu"},
         WEB | {"groupName": ""},
     ],
 )
@@ -350,7 +347,7 @@ def _many(account: Account, first: int, count: int, status: Status) -> None:
     puts = []
     for number in range(first, first + count):
         at = OVERDUE - timedelta(seconds=number)
-        event = Event(
+        stored = event(
             event_id=f"{at.date()}#u{number}",
             unit=f"u{number}",
             day=at.date(),
@@ -358,26 +355,16 @@ def _many(account: Account, first: int, count: int, status: Status) -> None:
             at=at,
             group="old" if number % 50 == 0 else "web",
             instance_id=f"i-{number:017x}",
-            zone="a",
-            method="crash",
-            rolled=0.1,
-            probability=0.2,
-            desired=3,
             detail="x" * 1000,
         )
-        puts.append({"PutRequest": {"Item": to_item(event)}})
+        puts.append({"PutRequest": {"Item": to_item(stored)}})
     for i in range(0, count, 25):  # as many as one call takes
         assert not account.dynamodb.batch_write_item(RequestItems={"Events": puts[i : i + 25]})["UnprocessedItems"]
 
 
 def listed(**query: Any) -> tuple[list[Any], str | None]:
     """What is found, and the header that says how far back it reaches."""
-    parameters = {key: str(value) for key, value in query.items()}
-    event = {"resource": PATH, "path": PATH, "httpMethod": "GET", "headers": {}, "requestContext": {"requestId": "r"}}
-    multi = {key: [value] for key, value in parameters.items()}
-    answer = api.handler(
-        event | {"queryStringParameters": parameters, "multiValueQueryStringParameters": multi}, CONTEXT
-    )
+    answer = answered("GET", PATH, **query)
     assert answer["statusCode"] == 200, answer
     (header,) = answer["multiValueHeaders"].get(simian.COMPLETE_AFTER, [None])
     return json.loads(answer["body"]), header

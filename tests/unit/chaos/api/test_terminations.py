@@ -125,14 +125,6 @@ def test_sweep_abandons_a_request_that_never_started(account: Account, monkeypat
     assert account.gone() == []
 
 
-def test_a_halt_before_it_is_carried_out_is_heeded(account: Account) -> None:
-    account.group("web")
-    post()
-    account.switch(halted=True)
-    assert account.terminate(executions()[0])["status"] == "ABANDONED"
-    assert account.gone() == []
-
-
 def test_unclaimed_request_is_not_executed(account: Account) -> None:
     account.group("web")
     answer = account.terminate(account.item("web") | {"event_id": "od#web#forged"})

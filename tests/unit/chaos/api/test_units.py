@@ -10,6 +10,7 @@ import pytest
 
 from tests.unit.account.account import FRIDAY, OVERDUE, Account, calls, refusing
 from tests.unit.account.asking import ask, get, patch
+from tests.unit.chaos.build import event
 from troop.chaos.aws.event_items import to_item
 from troop.chaos.events import Event, Status
 from troop.chaos.units import unit_to_url
@@ -22,20 +23,7 @@ MORNING = datetime(2026, 11, 20, 16, tzinfo=UTC)
 
 def _event(unit: str, days_ago: int = 0) -> Event:
     at = OVERDUE - timedelta(days=days_ago)
-    return Event(
-        event_id=f"{at.date()}#{unit}",
-        unit=unit,
-        day=at.date(),
-        status=Status.RECOVERED,
-        at=at,
-        group=unit,
-        instance_id="i-00000000000000001",
-        zone="eu-central-1a",
-        method="crash",
-        rolled=0.1,
-        probability=0.2,
-        desired=3,
-    )
+    return event(event_id=f"{at.date()}#{unit}", unit=unit, day=at.date(), status=Status.RECOVERED, at=at, group=unit)
 
 
 class TestUnit:

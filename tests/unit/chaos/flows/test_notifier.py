@@ -15,8 +15,9 @@ from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
 from handlers import notify
-from tests.unit.account.account import CONTEXT, FRIDAY, OVERDUE, WEB, Account, before, calls, changing
+from tests.unit.account.account import CONTEXT, OVERDUE, WEB, Account, before, calls, changing
 from tests.unit.account.asking import patch
+from tests.unit.chaos.build import event
 from tests.unit.chaos.flows.test_recovery_check import never_whole
 from tests.unit.shared.aws.test_metrics import written
 from troop.chaos.aws.change_table import ChangeTable
@@ -75,6 +76,11 @@ class Listeners:
         answer = notify.handler(event, CONTEXT)
         return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
 
+    def news(self) -> list[dict[str, Any]]:
+        """Hands on what was written; the documents since this was last asked."""
+        self.tell()
+        return self.heard()
+
     def heard(self) -> list[dict[str, Any]]:
         """Documents since this was last asked; both channels must have had the same."""
         details = [json.loads(entry["Detail"]) for entry in self.bus]
@@ -90,8 +96,7 @@ class Listeners:
         return details
 
     def kinds(self) -> list[str]:
-        self.tell()
-        return [detail["kind"] for detail in self.heard()]
+        return [detail["kind"] for detail in self.news()]
 
 
 @pytest.fixture
@@ -117,14 +122,12 @@ def listeners(account: Account, monkeypatch: pytest.MonkeyPatch) -> Listeners:
 def test_the_owner_of_an_item_without_a_unit_hears_after_a_day_once(account: Account, listeners: Listeners) -> None:
     account.group("web")
     account.policy("Web", opt_out=True, owner="team")
-    listeners.tell()
-    listeners.heard()  # of the edit
+    listeners.news()  # of the edit
     account.decide()
     assert listeners.kinds() == []
     account.clock.forward(days=1)
     account.decide()
-    listeners.tell()
-    (stray,) = listeners.heard()
+    (stray,) = listeners.news()
     assert stray.pop("summary") == (
         "The policy of 'Web' (nearest unit: 'web') has had no effect since 2026-11-20T22:46:00.000Z: "
         "no Auto Scaling group has this unit"
@@ -157,8 +160,7 @@ def test_a_termination_and_its_recovery(
 ) -> None:
     account.group("web")
     account.terminate(account.item("web"))
-    listeners.tell()
-    (terminated,) = listeners.heard()
+    (terminated,) = listeners.news()
     victim = account.event(WEB).instance_id
     assert (terminated["kind"], terminated["event_id"], terminated["instance_id"]) == ("terminated", WEB, victim)
     account.clock.forward(seconds=7)
@@ -166,8 +168,7 @@ def test_a_termination_and_its_recovery(
         account.check_recovery(WEB)
     assert listeners.kinds() == []
     account.check_recovery(WEB)
-    listeners.tell()
-    (recovered,) = listeners.heard()
+    (recovered,) = listeners.news()
     assert (recovered["kind"], recovered["recovery_seconds"]) == ("recovered", 7.0)
 
 
@@ -177,8 +178,7 @@ def test_a_unit_that_does_not_recover(account: Account, listeners: Listeners, mo
     account.clock.forward(minutes=31)
     with calls(monkeypatch, never_whole):
         account.check_recovery(WEB)
-    listeners.tell()
-    _, detail = listeners.heard()
+    _, detail = listeners.news()
     assert (detail["kind"], detail["unit"], detail["status"]) == ("unrecovered", "web", "UNRECOVERED")
     assert detail["terminated_at"] == "2026-11-20T22:46:00.000Z"
 
@@ -187,27 +187,18 @@ def test_claim_without_a_termination_is_notified_as_failed(account: Account, lis
     account.dynamodb.put_item(TableName="Events", Item=to_item(_claimed()))
     account.clock.forward(minutes=1)
     account.sweep()
-    listeners.tell()
-    (detail,) = listeners.heard()
+    (detail,) = listeners.news()
     assert (detail["kind"], detail["status"], detail["terminated_at"]) == ("failed", "GONE_ELSEWHERE", None)
 
 
 def _claimed() -> Event:
     long_ago = OVERDUE - timedelta(hours=1)
-    return Event(
-        event_id=WEB,
-        unit="web",
-        day=FRIDAY,
+    return event(
         status=Status.CLAIMED,
         at=long_ago,
-        group="web",
-        instance_id="i-0123456789abcdef0",
-        zone="eu-central-1a",
-        method="crash",
-        rolled=0.1,
-        probability=1.0,
-        desired=3,
         deadline=long_ago + timedelta(minutes=10),
+        attempted_at=None,
+        terminated_at=None,
     )
 
 
@@ -233,8 +224,7 @@ def test_slow_by_the_units_own_history(
     listeners.records()  # which tells of nothing: they were not seen on their way
     now = _claimed_and_terminated(account)
     _close(account, now, 100)
-    listeners.tell()
-    heard = listeners.heard()
+    heard = listeners.news()
     assert [detail["kind"] for detail in heard] == ["terminated", *kinds]
     assert heard[-1].get("usual_seconds") == (20.0 if len(kinds) == 2 else None)
     counted = [values["SlowRecoveries"] for _, values in written(capsys) if "SlowRecoveries" in values]
@@ -249,24 +239,20 @@ def test_many_recoveries_by_another_method_hide_none_of_its_own(account: Account
     listeners.records()
     now = _claimed_and_terminated(account)
     _close(account, now, 100)
-    listeners.tell()
-    assert [detail["kind"] for detail in listeners.heard()] == ["terminated", "recovered", "slow-recovery"]
+    assert [detail["kind"] for detail in listeners.news()] == ["terminated", "recovered", "slow-recovery"]
 
 
 def _recovered(account: Account, event_id: str, at: Any, seconds: float, method: str) -> None:
-    event = Event(
-        **{
-            **vars(_claimed()),
-            "event_id": event_id,
-            "unit": event_id.partition("#")[2],
-            "status": Status.RECOVERED,
-            "at": at,
-            "method": method,
-            "terminated_at": at,
-            "recovered_at": at + timedelta(seconds=seconds),
-        }
+    past = event(
+        event_id=event_id,
+        unit=event_id.partition("#")[2],
+        status=Status.RECOVERED,
+        at=at,
+        method=method,
+        terminated_at=at,
+        recovered_at=at + timedelta(seconds=seconds),
     )
-    account.dynamodb.put_item(TableName="Events", Item=to_item(event))
+    account.dynamodb.put_item(TableName="Events", Item=to_item(past))
 
 
 def _claimed_and_terminated(account: Account) -> Event:
@@ -275,15 +261,14 @@ def _claimed_and_terminated(account: Account) -> Event:
     return account.events.record_termination(claimed, claimed.at)
 
 
-def _close(account: Account, event: Event, seconds: float) -> None:
-    account.events.close(event, Status.RECOVERED, "", (event.terminated_at or event.at) + timedelta(seconds=seconds))
+def _close(account: Account, closed: Event, seconds: float) -> None:
+    account.events.close(closed, Status.RECOVERED, "", (closed.terminated_at or closed.at) + timedelta(seconds=seconds))
 
 
 def test_changes_by_the_api_are_notified_once_with_their_caller(account: Account, listeners: Listeners) -> None:
     writer().write_policy("web", {}, {"opt_out": True, "reason": "Grüße"}, None, ANN, account.clock())
     writer().write_switch({}, {"halted": True, "leashed": False, "reason": "incident"}, ANN, account.clock())
-    listeners.tell()
-    changed, halted = sorted(listeners.heard(), key=lambda detail: str(detail["kind"]), reverse=True)
+    changed, halted = sorted(listeners.news(), key=lambda detail: str(detail["kind"]), reverse=True)
     assert (changed["kind"], changed["unit"], changed["caller"]) == ("policy-changed", "web", ANN.caller)
     assert changed["changes"]["reason"] == {"old": None, "new": "Grüße"}
     assert (halted["kind"], halted["caller"], halted["reason"]) == ("halted", ANN.caller, "incident")
@@ -292,8 +277,7 @@ def test_changes_by_the_api_are_notified_once_with_their_caller(account: Account
 def test_edits_by_hand_are_notified(account: Account, listeners: Listeners) -> None:
     account.policy("web", opt_out=True, stop_alarms={"a", "b"})
     account.switch(halted=True)
-    listeners.tell()
-    changed, halted = listeners.heard()
+    changed, halted = listeners.news()
     assert (changed["kind"], changed["by_hand"], changed["caller"]) == ("policy-changed", True, None)
     assert changed["changes"] == {
         "opt_out": {"old": None, "new": True},
@@ -331,8 +315,7 @@ def test_unleashing_by_hand_with_a_forged_signature_is_notified(
     assert listeners.kinds() == ["halted"]
     item = plain(_stored(account, "State", {"key": "switch"}))
     account.put("State", typed(item | UNLEASHED | forged))
-    listeners.tell()
-    (detail,) = listeners.heard()
+    (detail,) = listeners.news()
     assert (detail["kind"], detail["by_hand"], detail["caller"]) == ("unleashed", True, None)
 
 
@@ -346,8 +329,7 @@ def test_a_genuine_unleash_cannot_be_replayed(account: Account, listeners: Liste
     assert listeners.kinds() == ["unleashed", "leashed"]
     account.clock.forward(seconds=later.total_seconds())
     account.put("State", unleashed)
-    listeners.tell()
-    (detail,) = listeners.heard()
+    (detail,) = listeners.news()
     assert (detail["kind"], detail["by_hand"]) == ("unleashed", True)
 
 
@@ -357,8 +339,7 @@ def test_forged_policy_is_notified_with_the_forged_values(account: Account, list
     item = plain(_stored(account, "GroupTags", {"unit": "web"}))
     account.clock.forward(minutes=1)
     account.put("GroupTags", typed(item | {"opt_out": False, "changed_request": "request-2", "version": 2}))
-    listeners.tell()
-    (detail,) = listeners.heard()
+    (detail,) = listeners.news()
     assert (detail["kind"], detail["by_hand"], detail["caller"]) == ("policy-changed", True, None)
     assert set(detail["changes"]) == {"opt_out", "changed_request"}
 
@@ -367,8 +348,7 @@ def test_a_record_that_is_malformed_vouches_for_nothing(account: Account, listen
     at = "2026-11-20T22:46:00.000Z"
     account.put("Changes", typed({"subject": "unit#web", "at": f"{at}#request-9", "caller": "x", "changes": "none"}))
     account.policy("web", opt_out=True, changed_at=at, changed_request="request-9")
-    listeners.tell()
-    assert [detail["by_hand"] for detail in listeners.heard()] == [True]
+    assert [detail["by_hand"] for detail in listeners.news()] == [True]
 
 
 @pytest.mark.parametrize(
@@ -388,8 +368,7 @@ def test_whatever_the_api_writes_is_its_own(account: Account, listeners: Listene
         author = Author(ANN.caller, f"request-{number}")
         writer().write_policy("web", read, changes | {"min_days_between": number}, None, author, account.clock())
         account.clock.forward(seconds=5)
-        listeners.tell()
-        assert [(detail["kind"], detail["by_hand"]) for detail in listeners.heard()] == [("policy-changed", False)]
+        assert [(detail["kind"], detail["by_hand"]) for detail in listeners.news()] == [("policy-changed", False)]
 
 
 def test_changes_of_the_switch_at_once_are_both_the_apis(
@@ -398,8 +377,7 @@ def test_changes_of_the_switch_at_once_are_both_the_apis(
     between = before("TransactWriteItems", lambda: patch("/switch", {"halted": True}) and None)
     with calls(monkeypatch, between):
         patch("/switch", {"leashed": True})
-    listeners.tell()
-    assert {(detail["kind"], detail["by_hand"]) for detail in listeners.heard()} == {
+    assert {(detail["kind"], detail["by_hand"]) for detail in listeners.news()} == {
         ("halted", False),
         ("leashed", False),
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -107,24 +106,6 @@ def test_unleashing_later_that_day_turns_the_record_into_a_termination(account: 
     assert account.gone() == [event.instance_id]
 
 
-@pytest.mark.parametrize(
-    ("when", "reason"),
-    [
-        (datetime(2026, 11, 20, 23, 5, tzinfo=UTC), "outside-window"),  # Friday 15:05 in Los Angeles
-        (datetime(2026, 11, 20, 16, 59, tzinfo=UTC), "outside-window"),
-        (datetime(2026, 11, 21, 20, 0, tzinfo=UTC), "weekend"),
-        (datetime(2026, 11, 26, 20, 0, tzinfo=UTC), "holiday"),  # Thanksgiving
-        (datetime(2026, 12, 24, 20, 0, tzinfo=UTC), "holiday"),
-        (datetime(2026, 12, 14, 20, 0, tzinfo=UTC), "freeze"),
-    ],
-)
-def test_a_tick_at_the_wrong_time_says_so(account: Account, when: datetime, reason: str) -> None:
-    account.group("web")
-    account.clock.moment = when
-    assert account.decide()["count"] == 0
-    assert account.decisions()["web"]["reason"] == reason
-
-
 @pytest.mark.parametrize("minutes", [16, 60, -2, -60])
 def test_a_late_tick_and_a_wrong_clock_do_nothing(account: Account, minutes: int) -> None:
     account.group("web")
@@ -171,19 +152,19 @@ def test_a_stop_alarm_that_rings_or_does_not_exist_stops(account: Account) -> No
         assert account.decisions()["web"]["reason"] == reason
 
 
-def test_only_protected_instances_are_none(account: Account) -> None:
-    account.group("web")
-    tags = [{"Key": "troop:protected", "Value": "true"}]
-    account.ec2.create_tags(Resources=account.instances("web"), Tags=tags)
-    account.decide()
-    assert account.decisions()["web"]["reason"] == "protected-instances"
-
-
 @pytest.mark.parametrize(
     "key",
-    [" troop:protected", "Troop:Protected", "TROOP_PROTECTED", "TROOP:protected", "Troop:PROTECTED", "troop/protected"],
+    [
+        "troop:protected",
+        " troop:protected",
+        "Troop:Protected",
+        "TROOP_PROTECTED",
+        "TROOP:protected",
+        "Troop:PROTECTED",
+        "troop/protected",
+    ],
 )
-def test_a_tag_that_nearly_protects_an_instance_protects_it(account: Account, key: str) -> None:
+def test_a_tag_that_protects_an_instance_or_nearly_does_so_protects_it(account: Account, key: str) -> None:
     account.group("web")
     account.ec2.create_tags(Resources=account.instances("web"), Tags=[{"Key": key, "Value": "true"}])
     account.decide()

@@ -10,13 +10,14 @@ import pytest
 from boto3.dynamodb.types import TypeSerializer
 from botocore.exceptions import ClientError
 
-from tests.unit.account.account import FRIDAY, OVERDUE, Account, calls, changing, refusing
+from tests.unit.account.account import OVERDUE, Account, calls, changing, refusing
 from tests.unit.account.asking import ask
+from tests.unit.chaos.build import event
 from troop.chaos.aws import groups
 from troop.chaos.aws.balancers import Balancers
 from troop.chaos.aws.event_items import from_item, to_item
 from troop.chaos.aws.terminator import Terminator
-from troop.chaos.events import Event, Status, Watch
+from troop.chaos.events import Status, Watch
 from troop.chaos.groups import Group
 from troop.faults.fault import Answer
 from troop.shared.aws.clients import client
@@ -209,28 +210,9 @@ def test_terminating_what_ec2_does_not_know(account: Account) -> None:
 
 
 def test_an_event_survives_its_way_through_the_table() -> None:
-    event = Event(
-        event_id=f"{FRIDAY}#web",
-        unit="web",
-        day=FRIDAY,
-        status=Status.TERMINATED,
-        at=OVERDUE,
-        group="web-v041",
-        instance_id="i-1",
-        zone="",
-        method="crash",
-        rolled=0.1 + 0.2,
-        probability=1 / 3,
-        desired=3,
-        deadline=OVERDUE,
-        execution="e",
-        attempted_at=OVERDUE,
-        terminated_at=OVERDUE,
-        watch=Watch(3, 1, OVERDUE, OVERDUE),
-        detail="x",
-    )
-    assert from_item(to_item(event)) == event
-    assert to_item(event)["open"] == {"S": "open"}
+    stored = event(zone="", rolled=0.1 + 0.2, probability=1 / 3, watch=Watch(3, 1, OVERDUE, OVERDUE), detail="x")
+    assert from_item(to_item(stored)) == stored
+    assert to_item(stored)["open"] == {"S": "open"}
 
 
 def test_values_come_back_exactly() -> None:

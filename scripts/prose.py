@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -57,21 +58,27 @@ def _plain(tokens: Iterable[Token]) -> str:
     return "".join(parts[token.type](token.content) for token in tokens if token.type in parts)
 
 
-def help_texts() -> Iterator[str]:
-    """Lists the texts of every ``--help``: of commands, arguments and options."""
-    import click
-    import typer.main
+def commands() -> Iterator[tuple[str, Any]]:
+    """Lists every command and group with its words, such as ``troop bench run``."""
+    from typer.main import get_command
 
     from cli.app import app
     from cli.shared.lazy import LazyCommand
 
-    pending: list[click.Command] = [typer.main.get_command(app)]
+    pending: list[tuple[str, Any]] = [("troop", get_command(app))]
     while pending:
-        command = pending.pop()
+        words, command = pending.pop()
+        if isinstance(command, LazyCommand):
+            command = command.load()
+        yield words, command
+        pending.extend((f"{words} {name}", child) for name, child in getattr(command, "commands", {}).items())
+
+
+def help_texts() -> Iterator[str]:
+    """Lists the texts of every ``--help``: of commands, arguments and options."""
+    for _, command in commands():
         yield from re.split(r"\n\s*\n", command.help or "")
         yield from (str(getattr(parameter, "help", None) or "") for parameter in command.params)
-        children = getattr(command, "commands", {}).values()
-        pending.extend(child.load() if isinstance(child, LazyCommand) else child for child in children)
 
 
 def error_messages(folders: Iterable[str]) -> Iterator[str]:

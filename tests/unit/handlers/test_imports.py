@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.patience import PATIENCE
+from troop.shared.wiring import environment
 
 FUNCTIONS = Path(__file__).parents[3] / "functions"
 HANDLERS = sorted(path.stem for path in (FUNCTIONS / "handlers").glob("[!_]*.py"))
@@ -68,3 +69,7 @@ def test_the_contracts_leave_no_handler_out() -> None:
         "\ntroop.chaos",
         "\ntroop.bench",
     )
+
+
+def test_settings_and_agent_are_beside_the_handlers() -> None:
+    assert environment.CODE == FUNCTIONS

@@ -8,11 +8,12 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
+import troop
 from troop.shared.errors import TroopError
 from troop.shared.settings import Settings, load_settings
 from troop.shared.variables import Variable
 
-CODE = Path(__file__).parents[2]
+CODE = Path(troop.__file__).parents[1]
 """The folder of the function's code, with the files that are bundled beside the handlers."""
 
 

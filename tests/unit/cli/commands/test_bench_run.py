@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,15 +16,16 @@ from cli.shared.errors import Exit
 from tests.unit.cli.bench_runs import ENDED, ESTIMATE, ID, ONE, ROW, START, TEXT, going, run_document, run_out
 from tests.unit.cli.conftest import FakeApi, Run
 
+STEPS = ("launch", "boot", "measure", "collect", "teardown")
+LOOKS = (
+    run_document("launch"),
+    run_document(*STEPS[:3]),
+    run_document(*STEPS, "over", results=[ROW], **ENDED),
+)
+
 
 def test_from_the_file_to_the_table_of_results(run: Run, api: FakeApi, file: Path) -> None:
-    before = ("launch", "boot", "measure")
-    going(
-        api,
-        run_document("launch"),
-        run_document(*before),
-        run_document(*before, "collect", "teardown", "over", results=[ROW], **ENDED),
-    )
+    going(api, *LOOKS)
     result = run("bench", "run", str(file), "--size", "smoke", "--set", "parameters.threads=8", "--key", "k1")
     assert result.exit_code == 0, result.output
     body = {
@@ -39,7 +39,7 @@ def test_from_the_file_to_the_table_of_results(run: Run, api: FakeApi, file: Pat
     assert copied == "copied to nodes, 8 bytes in all: read.py (8 bytes)"
     assert first == "expected to cost $0.13, at most $1.50"
     assert lines[0].startswith(f"started: {ID}, reads in size smoke: 1 node")
-    assert [line.split()[-1] for line in lines[1:6]] == ["launch", "boot", "measure", "collect", "teardown"]
+    assert [line.split()[-1] for line in lines[1:6]] == [*STEPS]
     row = next(line for line in lines if "measure" in line and "drivers" in line)
     for shown in ("120,000", "400.0", "timeout 3, http-503 2", "2.20", "12.3 ms", "11 ms", "102 ms", "1,234 ms"):
         assert shown in row
@@ -51,17 +51,11 @@ def test_a_terminal_sees_all_steps_those_to_come_too(
     run: Run, api: FakeApi, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(show, "is_terminal", lambda: True)
-    before = ("launch", "boot", "measure")
-    going(
-        api,
-        run_document("launch"),
-        run_document(*before),
-        run_document(*before, "collect", "teardown", "over", results=[ROW], **ENDED),
-    )
+    going(api, *LOOKS)
     result = run("bench", "run", str(file))
     assert result.exit_code == 0, result.output
     shown = [line.split()[1:3] for line in result.stdout.splitlines() if line.startswith("✓")]
-    assert shown == [[step, "1m"] for step in (*before, "collect", "teardown")]
+    assert shown == [[step, "1m"] for step in STEPS]
 
 
 @pytest.mark.parametrize("status", ["FAILED", "STOPPED", "PARTIAL"])
@@ -145,13 +139,9 @@ def test_a_wrong_file_asks_for_nothing(run: Run, api: FakeApi, file: Path) -> No
     assert api.calls == []
 
 
-def test_ctrl_c_says_how_to_stop_it(run: Run, api: FakeApi, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_says_how_to_stop_it(run: Run, api: FakeApi, file: Path) -> None:
     going(api, run_document("launch"))
-
-    def interrupted(seconds: float) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(time, "sleep", interrupted)
     result = run("-d", "Blue", "--region", "eu-west-1", "bench", "run", str(file))
     assert result.exit_code == 130
     assert f"troop -d Blue --region eu-west-1 bench stop {ID}" in result.stderr

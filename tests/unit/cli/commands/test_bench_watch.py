@@ -12,59 +12,26 @@ from cli.shared import show
 from cli.shared.errors import Exit
 from tests.unit.cli.bench_runs import ENDED, ID, ONE, ROW, run_document
 from tests.unit.cli.conftest import FakeApi, Run
+from tests.unit.cli.web.page_world import CPU, live_answer, live_cell
 
 LIVE = ("GET", f"benchmarks/{ID}/live")
-FIGURES = {"per_second": 12_345.6, "errors_per_second": 0.2, "p50_ms": 1.02, "p99_ms": 101.4}
+READS = {"per_second": 12_345.6, "errors_per_second": 0.2, "p50_ms": 1.02, "p99_ms": 101.4}
+QUIET = {"per_second": 10.0, "errors_per_second": 0.0, "p50_ms": None, "p99_ms": None}
+CELL: dict[str, Any] = {
+    "label": "n3",
+    "phase": "measure",
+    "seconds_left": 200.0,
+    "operations": [
+        {**READS, "role": "drivers", "operation": "read"},
+        {**QUIET, "role": "drivers", "operation": "write"},
+    ],
+    "roles": [{**CPU, "role": "drivers"}, {"role": "servers", "reporting": 2, "expected": None}],
+}
 
 
 def live(second: int = 4, **cell: Any) -> dict[str, Any]:
     """What GET /benchmarks/{run}/live says at so many seconds after the merge."""
-    quiet = {"per_second": 10.0, "errors_per_second": 0.0, "p50_ms": None, "p99_ms": None}
-    role = {
-        "role": "drivers",
-        "reporting": 2,
-        "expected": 3,
-        "cpu_percent": 55.04,
-        "cpu_percent_max": 90.1,
-        "iowait_percent": 12.4,
-    }
-    one = {
-        "cell": "c001",
-        "label": "n3",
-        "phase": "measure",
-        "point": None,
-        "is_measured": True,
-        "seconds_left": 200.0,
-        "warm_up_seconds_left": 0.0,
-        "total": {**FIGURES, "per_second": 12_355.6},
-        "operations": [
-            {**FIGURES, "role": "drivers", "operation": "read"},
-            {**quiet, "role": "drivers", "operation": "write"},
-        ],
-        "roles": [
-            role,
-            {
-                **role,
-                "role": "servers",
-                "expected": None,
-                "cpu_percent": None,
-                "cpu_percent_max": None,
-                "iowait_percent": None,
-            },
-        ],
-        "history": [],
-    }
-    minute, rest = divmod(second, 60)
-    return {
-        "run": ID,
-        "status": "RUNNING",
-        "state": "measuring",
-        "message": "nodes report what they measure",
-        "now": f"2026-11-20T15:{minute:02d}:{rest:02d}.000Z",
-        "at": "2026-11-20T15:00:00.000Z",
-        "unread": 0,
-        "cells": [{**one, **cell}],
-    }
+    return live_answer(live_cell(**{**CELL, **cell}), seconds=second, run=ID)
 
 
 OVER = {**live(), "state": "ended", "status": "SUCCEEDED", "message": "the run has ended", "at": None, "cells": []}
@@ -96,9 +63,9 @@ def test_watch_shows_rates_times_processors_and_time_left_before_the_results(
         "role operation per second errors/s p50 p99",
         "drivers read 12,345.6 0.2 1.02 ms 101 ms",
         "drivers write 10.0 0.0 - -",
-        "all - 12,355.6 0.2 1.02 ms 101 ms",
+        "all - 20,000.4 0.2 1.7 ms 9.3 ms",
         "role nodes CPU busiest iowait",
-        "drivers 2 of 3 55 % 90 % 12 %",
+        "drivers 2 of 3 71 % 88 % 3 %",
         "servers 2 - - -",
     ]
     assert any("120,000" in line for line in lines)
@@ -152,7 +119,7 @@ def test_programs_get_one_document_per_poll(run: Run, api: FakeApi, pauses: list
     assert result.exit_code == 0
     api.refusals[LIVE] = [Answer(200, live()), Answer(200, OVER)]
     lines = run("bench", "watch", ID, "-o", "csv").stdout.splitlines()
-    assert lines[1].startswith("2026-11-20T15:00:00.000Z,c001,measure,12345.6,")
+    assert lines[1].startswith("2026-11-21T15:10:00.000Z,c001,measure,12345.6,")
 
 
 @pytest.mark.parametrize("words", [(), ("-o", "json")])
@@ -164,11 +131,8 @@ def test_watch_fails_as_its_run_does(run: Run, api: FakeApi, pauses: list[float]
     assert (result.exit_code, "i-1 was lost" in result.stderr) == (Exit.FAILED, True)
 
 
-def test_ctrl_c_ends_the_watching_alone(run: Run, api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    def ctrl_c(_seconds: float) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("time.sleep", ctrl_c)
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_ends_the_watching_alone(run: Run, api: FakeApi) -> None:
     api.refusals[LIVE] = [Answer(200, live())]
     result = run("bench", "watch", ID)
     assert result.exit_code == Exit.INTERRUPTED

@@ -154,11 +154,8 @@ def test_following_looks_back_to_what_may_still_change(client: TroopClient, api:
     assert api.calls[1][2]["since"] == "2026-11-20T10:00:00.000Z"
 
 
-def test_followed_events_are_one_object_a_line(run: Run, api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    def ctrl_c(_seconds: float) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("time.sleep", ctrl_c)
+@pytest.mark.usefixtures("ctrl_c")
+def test_followed_events_are_one_object_a_line(run: Run, api: FakeApi) -> None:
     api.events = [event("b"), event("a")]
     result = run("events", "--follow", "--json")
     assert result.exit_code == Exit.INTERRUPTED

@@ -326,13 +326,9 @@ def test_a_wrong_file_asks_for_nothing(run: Run, api: FakeApi, file: Path) -> No
     assert api.calls == []
 
 
-def test_ctrl_c_leaves_it_standing(run: Run, api: FakeApi, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_leaves_it_standing(run: Run, api: FakeApi, file: Path) -> None:
     going(api, fleet_document(2, 0))
-
-    def interrupted(seconds: float) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(time, "sleep", interrupted)
     result = run("fleet", "up", str(file))
     assert (result.exit_code, f"troop fleet down {ID}" in result.stderr) == (130, True)
     assert not [call for call in api.calls if call[0] == "DELETE"]

@@ -37,18 +37,12 @@ def test_a_question_that_is_aborted_is_not_confirmed(run: Run, api: FakeApi, lin
     assert [method for method, _, _ in api.calls if method != "GET"] == []
 
 
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("words", [(), ("--json",)])
-def test_an_interrupted_terminate_says_what_goes_on(
-    run: Run, api: FakeApi, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
-) -> None:
+def test_an_interrupted_terminate_says_what_goes_on(run: Run, api: FakeApi, words: tuple[str, ...]) -> None:
     claimed = event("web server", status="CLAIMED")
     api.refusals["POST", "terminations"] = [Answer(202, claimed)]
     api.refusals["GET", f"events/{claimed['id']}"] = [Answer(200, claimed)]
-
-    def ctrl_c(_seconds: float) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("time.sleep", ctrl_c)
     result = run("-d", "Prod", "terminate", "web-v1", "--yes", *words)
     assert result.exit_code == Exit.INTERRUPTED
     assert "the termination of i-0abc continues, and cannot be stopped" in result.stderr

@@ -124,6 +124,10 @@ def live_answer(*cells: dict[str, Any], seconds: int = 0, **more: Any) -> dict[s
     } | more
 
 
+FIGURES = {"per_second": 20_000.4, "errors_per_second": 0.2, "p50_ms": 1.7, "p99_ms": 9.3}
+CPU = {"reporting": 2, "expected": 3, "cpu_percent": 71.2, "cpu_percent_max": 88.0, "iowait_percent": 3.4}
+
+
 def live_cell(merges: int = 20, **more: Any) -> dict[str, Any]:
     """Returns a cell of that response. Its history has a gap."""
     end = moments.parse("2026-11-21T15:10:00.000Z")
@@ -138,9 +142,7 @@ def live_cell(merges: int = 20, **more: Any) -> dict[str, Any]:
         }
         for ago in range(merges - 1, -1, -1)
     ]
-    figures = {"per_second": 20_000.4, "errors_per_second": 0.2, "p50_ms": 1.7, "p99_ms": 9.3}
     operation = {"role": "drivers", "operation": "insert"}
-    cpu = {"reporting": 6, "expected": 6, "cpu_percent": 71.2, "cpu_percent_max": 88.0, "iowait_percent": 3.4}
     return {
         "cell": "c001",
         "label": "n6",
@@ -149,9 +151,9 @@ def live_cell(merges: int = 20, **more: Any) -> dict[str, Any]:
         "is_measured": True,
         "seconds_left": 245.0,
         "warm_up_seconds_left": 0.0,
-        "total": figures,
-        "operations": [{**figures, **operation}, {**figures, **operation, "operation": "select"}],
-        "roles": [{"role": "servers", **cpu}, {"role": "drivers", **cpu, "reporting": 2, "expected": 3}],
+        "total": FIGURES,
+        "operations": [{**FIGURES, **operation}, {**FIGURES, **operation, "operation": "select"}],
+        "roles": [{**CPU, "role": "servers", "reporting": 6, "expected": 6}, {**CPU, "role": "drivers"}],
         "history": history,
     } | more
 

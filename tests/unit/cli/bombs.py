@@ -7,19 +7,19 @@ from collections.abc import Callable
 LEVELS, TIMES = 7, 9
 
 
-def aliases(key: str = "a") -> str:
+def aliases() -> str:
     """Lists of lists: 9^6 entries: enough to be refused, and few enough for the test to fail, not to hang."""
-    return _levels(key, lambda before: f"[{', '.join([before] * TIMES)}]")
+    return _levels(lambda before: f"[{', '.join([before] * TIMES)}]")
 
 
-def merges(key: str = "a") -> str:
+def merges() -> str:
     """Mappings that merge mappings: one key, merged 9^6 times."""
-    return _levels(key, lambda before: f"{{<<: [{', '.join([before] * TIMES)}]}}", first="{x: 1}")
+    return _levels(lambda before: f"{{<<: [{', '.join([before] * TIMES)}]}}", first="{x: 1}")
 
 
-def _levels(key: str, level: Callable[[str], str], first: str = "[1]") -> str:
-    lines = [f"{key}0: &{key}0 {first}"]
-    lines += [f"{key}{n}: &{key}{n} {level(f'*{key}{n - 1}')}" for n in range(1, LEVELS)]
+def _levels(level: Callable[[str], str], first: str = "[1]") -> str:
+    lines = [f"a0: &a0 {first}"]
+    lines += [f"a{n}: &a{n} {level(f'*a{n - 1}')}" for n in range(1, LEVELS)]
     return "\n".join(lines) + "\n"
 
 

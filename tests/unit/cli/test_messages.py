@@ -104,21 +104,18 @@ def test_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("cloud")
-def test_no_such_profile() -> None:
-    result = troop("--profile", "nobody")
-    assert result.exit_code == Exit.NO_CREDENTIALS
-    assert "nobody" in result.stderr
-
-
-@pytest.mark.usefixtures("cloud")
 @pytest.mark.parametrize(
-    ("words", "message"),
-    [((), "no AWS region is set"), (("--region", "frankfurt"), "'frankfurt' is not an AWS region")],
+    ("words", "code", "message"),
+    [
+        (("--profile", "nobody"), Exit.NO_CREDENTIALS, "nobody"),
+        ((), Exit.WRONG_REGION, "no AWS region is set"),
+        (("--region", "frankfurt"), Exit.WRONG_REGION, "'frankfurt' is not an AWS region"),
+        (("--region", "eu-central-1", "-d", "a/b"), Exit.NO_DEPLOYMENT, "cannot be a deployment's name"),
+    ],
 )
-def test_no_region(words: tuple[str, ...], message: str) -> None:
+def test_option_that_leads_to_no_account_is_named(words: tuple[str, ...], code: Exit, message: str) -> None:
     result = troop(*words)
-    assert result.exit_code == Exit.WRONG_REGION
-    assert message in result.stderr
+    assert (result.exit_code, message in result.stderr) == (code, True), result.stderr
 
 
 def test_a_region_that_the_sdk_does_not_know_is_doubted_and_used(cloud: Cloud) -> None:
@@ -172,13 +169,6 @@ def test_a_stack_that_is_not_there_yet(cloud: Cloud, status: str) -> None:
     result = troop("--region", "eu-central-1")
     assert result.exit_code == Exit.NO_DEPLOYMENT
     assert status in result.stderr
-
-
-@pytest.mark.usefixtures("cloud")
-def test_a_name_that_cannot_be() -> None:
-    result = troop("--region", "eu-central-1", "-d", "a/b")
-    assert result.exit_code == Exit.NO_DEPLOYMENT
-    assert "cannot be a deployment's name" in result.stderr
 
 
 def test_a_deployment_that_is_there(cloud: Cloud) -> None:

@@ -223,17 +223,9 @@ def test_missing_price_for_the_term_is_a_warning() -> None:
     assert "drivers" not in text
 
 
-@pytest.mark.parametrize(
-    ("pricing", "why"),
-    [
-        (Pricing(roles=("servers", "web")), "--cost-of web: no fleet has this role, only servers, cache, drivers"),
-        (Pricing(roles=("cache",)), "--cost-of cache: B has none of these roles, only servers, drivers"),
-        (Pricing(types={"z.large": Committed(D(1))}), "--price z.large: neither side has such nodes, only c.large"),
-    ],
-)
-def test_roles_and_types_that_do_not_exist_are_refused(pricing: Pricing, why: str) -> None:
-    with pytest.raises(BadPriceError, match=why):
-        compared(*study(), pricing=pricing)
+def test_cost_of_roles_that_one_side_lacks_is_refused() -> None:
+    with pytest.raises(BadPriceError, match="--cost-of cache: B has none of these roles, only servers, drivers"):
+        compared(*study(), pricing=Pricing(roles=("cache",)))
 
 
 def test_where_b_does_more_it_is_a_that_needs_more() -> None:

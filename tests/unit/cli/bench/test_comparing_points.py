@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 import pytest
 
 from cli.bench.comparing import compare
 from cli.bench.pairing import Chosen
 from cli.bench.pricing import Pricing
-from tests.unit.cli.reports import cell, operation, report
+from tests.unit.cli.reports import NOW, cell, operation, report
 from troop.measure.operations import TOTAL
 from troop.report.comparison import Comparison
 from troop.report.document import Cell, Phase, Report, Search
 from troop.report.verdicts import cheaper
 
-NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+def search(phase: str, largest: float | None, outcome: str = "BRACKETED", smallest: float | None = None) -> Search:
+    answer = {"outcome": outcome, "largest": largest, "smallest": smallest}
+    return Search.model_validate({"phase": phase, "parameter": "rate", "points": 6, "most": 9, "text": "t", **answer})
 
 
 def swept(number: int, rates: dict[str, Sequence[float]], repetition: int = 1) -> Cell:
@@ -89,15 +91,12 @@ def searched(
     outcome: str = "BRACKETED",
     smallest: float | None = 9000,
 ) -> Cell:
-    search = Search(
-        phase="measure", parameter="rate", outcome=outcome, largest=largest, smallest=smallest, points=6, most=9,
-        text="t",
-    )  # fmt: skip
     points: dict[str, Sequence[float]] = {f"rate={value:g}": [value if value < 4000 else value / 2] for value in values}
     one = swept(number, points)
     phases = [phase.model_copy(update={"parameters": {"rate": value}})
               for phase, value in zip(one.phases, values, strict=True)]  # fmt: skip
-    return one.model_copy(update={"phases": phases, "searches": [search]})
+    searches = [search("measure", largest, outcome, smallest)]
+    return one.model_copy(update={"phases": phases, "searches": searches})
 
 
 @pytest.mark.parametrize(
@@ -155,17 +154,7 @@ def sized(number: int, largest: float, p99_ms: float, nodes: dict[str, int], pri
                                                operation(0.2 * value, "write", p99_ms=p99_ms)])
         for n, value in enumerate((1000.0, largest, 32000.0), 1)
     ]  # fmt: skip
-    search = Search(
-        phase="capacity",
-        parameter="rate",
-        outcome="BRACKETED",
-        largest=largest,
-        smallest=None,
-        points=3,
-        most=9,
-        text="t",
-    )
-    return one.model_copy(update={"phases": phases, "searches": [search]})
+    return one.model_copy(update={"phases": phases, "searches": [search("capacity", largest)]})
 
 
 def two_stacks(disks: Sequence[float], ssds: Sequence[float]) -> Report:

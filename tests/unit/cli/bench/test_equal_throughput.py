@@ -41,13 +41,6 @@ def test_nodes_follow_what_was_measured(
     assert need.hourly == pytest.approx(0.2 * nodes["servers"] + 0.1 * nodes["drivers"])
 
 
-def test_a_single_step_grows_in_proportion_with_all_of_its_fleets() -> None:
-    """As in the study of 2012: twelve that do a fifth less than the others must be fifteen."""
-    need = equal_throughput.need(steps((12, 2, 800.0)), {"servers": 12, "drivers": 2}, 1000.0)
-    assert need is not None
-    assert (need.nodes, need.scaled) == ({"servers": 15, "drivers": 3}, "extrapolated")
-
-
 def test_where_more_nodes_do_not_do_more_there_is_no_answer() -> None:
     falling = steps((3, 1, 300.0), (6, 2, 250.0))
     assert equal_throughput.need(falling, {"servers": 3, "drivers": 1}, 400.0) is None

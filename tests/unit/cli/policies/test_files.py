@@ -101,12 +101,6 @@ def test_whatever_well_formed_values_are_stored_come_back_as_they_are(units: dic
         assert policy_files.compare(unit, policy_values.item_policy(units[unit]), policy, 1).changes == {}
 
 
-def test_an_item_ahead_of_its_group_is_exported(run: Run, api: FakeApi) -> None:
-    api.add("web")
-    api.add("later", groups=0, opt_out=True)
-    assert yaml.safe_load(run("policy", "export").stdout)["units"] == {"later": {"opt_out": True}}
-
-
 def test_an_export_reads_all_pages_and_asks_for_no_unit_by_itself(run: Run, api: FakeApi) -> None:
     for n in range(250):
         api.add(f"unit-{n:03}", groups=0, owner="us")

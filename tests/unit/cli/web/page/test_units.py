@@ -62,27 +62,17 @@ def test_two_thousand_units_stay_usable(looking: Looking) -> None:
     assert rows(page) == ["unit-1999"]
 
 
-def test_a_protected_unit_does_not_take_part(looking: Looking) -> None:
+def test_unit_that_opting_in_does_not_help_has_no_button_for_it(looking: Looking) -> None:
     looking.world.add("tiny", protected="troop:protected")
-    page = looking.page
-    page.get_by_role("button", name="Refresh").click()
-    expect(page.get_by_role("row", name=re.compile("^tiny"))).to_contain_text("protected")
-    page.get_by_label("Show", exact=True).select_option("in")
-    expect(page.get_by_role("row", name=re.compile("^tiny"))).to_have_count(0)
-    looking.go("units/tiny")
-    expect(page.locator(".headline .badge")).to_have_text("protected")
-    expect(page.get_by_role("button", name="Opt in")).to_have_count(0)
-
-
-def test_a_malformed_unit_does_not_take_part(looking: Looking) -> None:
     looking.world.add("bad", problem="tag troop:probability is 'often'")
-    page = looking.page
-    page.get_by_role("button", name="Refresh").click()
-    expect(page.get_by_role("row", name=re.compile("^bad")).locator(".badge")).to_have_text("no (malformed)")
-    looking.go("units/bad")
-    expect(page.locator(".headline .badge")).to_have_text("malformed")
-    expect(page.get_by_role("button", name="Opt out")).to_be_visible()
-    expect(page.get_by_role("button", name="Opt in")).to_have_count(0)  # opting in does not help
+    looking.page.get_by_role("button", name="Refresh").click()
+    looking.page.get_by_label("Show", exact=True).select_option("in")
+    expect(looking.page.locator("tbody tr")).to_have_count(3)
+    for unit, state in (("tiny", "protected"), ("bad", "malformed")):
+        page = looking.go(f"units/{unit}")
+        expect(page.locator(".headline .badge")).to_have_text(state)
+        expect(page.get_by_role("button", name="Opt out")).to_be_visible()
+        expect(page.get_by_role("button", name="Opt in")).to_have_count(0)
 
 
 def test_outdated_list_is_loaded_again_on_return(timed: Looking) -> None:

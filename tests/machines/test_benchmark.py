@@ -12,10 +12,9 @@ import pytest
 
 from tests.machines import asl
 from tests.machines.expressions import expressions
-from troop.bench.definition.definition import BETWEEN, Phase
+from troop.bench.definition.definition import BETWEEN, MOST_POINTS, Phase
+from troop.bench.definition.keys import seconds
 from troop.bench.file import models
-from troop.bench.file.fields import seconds
-from troop.bench.file.points import MOST_POINTS
 from troop.bench.flows.launching import LONGEST
 from troop.bench.measuring import execution_history
 from troop.bench.measuring.execution_history import LONGEST_CELL

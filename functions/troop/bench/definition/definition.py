@@ -16,12 +16,14 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
-from troop.bench.definition.money import ZERO, Money, money_document, money_of, number
+from troop.bench.definition.keys import BOOLEAN, duration, key, matching, one_of, whole
+from troop.bench.definition.money import STORAGE, ZERO, Money, money_document, money_of, number
 from troop.bench.definition.phase_limits import PhaseLimit
 from troop.bench.definition.search import Search
 from troop.shared import codec
 from troop.shared.codec import DocumentError, plain, stored
 from troop.shared.errors import TroopError
+from troop.shared.values import IMAGE_ID, PARAMETER_NAME, SNAPSHOT_ID
 
 FORMAT = "troop.benchmark/1"
 
@@ -49,6 +51,16 @@ BETWEEN = 60
 WARM_UP = "warm_up"
 """The key of a point in the file that is not a parameter."""
 
+MOST_POINTS = 100
+"""The most points of a cell, with repeats: each has its own results."""
+
+INSTANCE_TYPE = matching(r"[a-z][a-z0-9-]{0,30}\.[a-z0-9-]{1,20}", "an EC2 instance type, such as c7g.large")
+_IMAGE = matching(
+    rf"{IMAGE_ID}|(?=.{{1,1011}}$){PARAMETER_NAME}",
+    "the id of an image (ami-...), or the name of an SSM parameter that contains one (/...)",
+)
+_SECONDS = duration("0s", "24h")
+_TIMEOUT = key("Time after which the script is killed and the cell fails", duration("1s", "24h"))
 _OMIT = stored(omit=True)
 
 
@@ -71,12 +83,26 @@ class Volume:
             loads the snapshot; None for neither.
     """
 
-    device: str
-    size_gib: int
-    type: str = "gp3"
-    iops: int | None = field(default=None, metadata=_OMIT)
-    throughput_mib: int | None = field(default=None, metadata=_OMIT)
-    snapshot: str | None = field(default=None, metadata=_OMIT)
+    device: str = field(metadata=key("Device name", matching(r"/dev/sd[f-p]", "/dev/sdf to /dev/sdp")))
+    size_gib: int = field(metadata=key("Size in GiB", whole(1, 65_536)))
+    type: str = field(default="gp3", metadata=key("EBS volume type", one_of(*STORAGE)))
+    iops: int | None = field(
+        default=None,
+        metadata=key(
+            "Provisioned IOPS; required for io1 and io2, and for gp3 if not the default", whole(100, 256_000), omit=True
+        ),
+    )
+    throughput_mib: int | None = field(
+        default=None, metadata=key("Throughput in MiB a second; gp3 only", whole(125, 2000), omit=True)
+    )
+    snapshot: str | None = field(
+        default=None,
+        metadata=key(
+            "Encrypted snapshot of this account whose data it has, if the deployment also allows it",
+            matching(SNAPSHOT_ID, "the id of a snapshot, such as snap-0123456789abcdef0"),
+            omit=True,
+        ),
+    )
     initialize: int | str | None = field(default=None, metadata=_OMIT)
 
     @property
@@ -92,8 +118,6 @@ class Fleet:
     Attributes:
         role: the fleet's name.
         zones: number of availability zones it is spread over; at most ``count``.
-        boot_timeout: seconds within which all of its nodes must register.
-        root_volume_gib: size of a node's root volume.
         purchase: :data:`ON_DEMAND` or :data:`SPOT`.
         spot_timeout: seconds after which a backup group launches missing spot nodes on demand; unused for on-demand.
         backup: :data:`ON_DEMAND` if a standing fleet on spot has a backup group; a benchmark's always has one.
@@ -109,18 +133,40 @@ class Fleet:
     """
 
     role: str
-    count: int
-    instance_type: str
-    zones: int
-    boot_timeout: int
-    root_volume_gib: int
+    count: int = field(metadata=key("Number of nodes", whole(1, 10_000)))
+    instance_type: str = field(metadata=key("Instance type, x86-64 or arm64", INSTANCE_TYPE))
+    zones: int = field(default=1, metadata=key("Number of availability zones to spread over", whole(1, 6)))
+    boot_timeout: int = field(
+        default=600, metadata=key("Time within which all nodes must boot and start their agent", duration("10s", "2h"))
+    )
+    root_volume_gib: int = field(default=8, metadata=key("Size of each node's root volume in GiB", whole(8, 16_384)))
     volumes: tuple[Volume, ...] = ()
-    purchase: str = ON_DEMAND
+    purchase: str = field(default=ON_DEMAND, metadata=key("How to buy the nodes", one_of(ON_DEMAND, SPOT)))
     spot_timeout: int = field(default=300, metadata=stored(omit=lambda fleet: not fleet.is_spot))
-    load: bool | None = field(default=None, metadata=_OMIT)
+    load: bool | None = field(
+        default=None,
+        metadata=key(
+            "Whether these nodes only generate load, so that comparisons leave their cost out; by default true for "
+            "drivers, clients, generators and loaders",
+            BOOLEAN,
+            omit=True,
+        ),
+    )
     license_fee: Decimal = field(default=ZERO, metadata=stored(omit=True, encode=number))
-    image: str | None = field(default=None, metadata=_OMIT)
-    placement: str | None = field(default=None, metadata=_OMIT)
+    image: str | None = field(
+        default=None,
+        metadata=key(
+            "Machine image, if the deployment also allows it; by default Amazon Linux 2023", _IMAGE, omit=True
+        ),
+    )
+    placement: str | None = field(
+        default=None,
+        metadata=key(
+            "How EC2 places the nodes on its hardware; by default anywhere",
+            one_of(CLUSTER, SPREAD, PARTITION),
+            omit=True,
+        ),
+    )
     fallback_types: tuple[str, ...] = field(default=(), metadata=_OMIT)
     zone_names: tuple[str, ...] = field(default=(), metadata=_OMIT)
     backup: str | None = field(default=None, metadata=_OMIT)
@@ -175,8 +221,10 @@ class Between:
 
     script: str
     roles: tuple[str, ...]
-    timeout: int
-    expected: int | None = field(default=None, metadata=_OMIT)
+    timeout: int = field(metadata=_TIMEOUT)
+    expected: int | None = field(
+        default=None, metadata=key("Expected duration, for the cost estimate", _SECONDS, omit=True)
+    )
 
 
 def _point_keys(points: Sequence[Point]) -> list[dict[str, Any]]:
@@ -199,7 +247,6 @@ class Phase:
         roles: roles whose nodes run the script; the others wait.
         script: the name of one of the benchmark's files.
         timeout: seconds the script may take; more than ``start_up + warm_up + measured``.
-        start_together: whether all nodes start at the same instant.
         start_up: seconds before its beginning in which the script starts, and does not begin its load.
         warm_up: seconds at its beginning that are not counted.
         measured: counted seconds after the warm-up; 0 for a phase that measures nothing.
@@ -216,14 +263,28 @@ class Phase:
     name: str
     roles: tuple[str, ...]
     script: str
-    timeout: int
-    start_together: bool = False
-    start_up: int = 0
-    warm_up: int = 0
-    measured: int = 0
-    expected: int | None = field(default=None, metadata=_OMIT)
+    timeout: int = field(metadata=_TIMEOUT)
+    start_together: bool = field(
+        default=False, metadata=key("Start the script on all nodes at the same instant", BOOLEAN)
+    )
+    start_up: int = field(
+        default=0,
+        metadata=key(
+            "Time for the script to start, before warm_up; a recorder waits until it is over", duration("0s", "1m")
+        ),
+    )
+    warm_up: int = field(default=0, metadata=key("Time before the measured time, not counted", _SECONDS))
+    measured: int = field(default=0, metadata=key("Measured time; 0s measures nothing", _SECONDS))
+    expected: int | None = field(
+        default=None, metadata=key("Expected duration, for the cost estimate; of each point", _SECONDS, omit=True)
+    )
     points: tuple[Point, ...] = field(default=(), metadata=stored(omit=True, encode=_point_keys, decode=_points_of))
-    repeat: int = field(default=1, metadata=_OMIT)
+    repeat: int = field(
+        default=1,
+        metadata=key(
+            "How often a measured phase goes through its points on the same nodes", whole(1, MOST_POINTS), omit=True
+        ),
+    )
     between: Between | None = field(default=None, metadata=_OMIT)
     rate: Mapping[str, str] = field(default_factory=dict, metadata=_OMIT)
     nodes: Mapping[str, str] = field(default_factory=dict, metadata=_OMIT)

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from troop.bench.definition.definition import Parameter
+from troop.bench.definition.keys import Checked
 from troop.bench.definition.problems import Place, Problem, shown
-from troop.bench.file.fields import Checked, scalar
+from troop.bench.file.fields import scalar
 from troop.shared.values import spelling
 
 FILE, TARGET = "file", "target"

@@ -14,12 +14,12 @@ from typing import Any
 
 from troop.bench.definition import names
 from troop.bench.definition.definition import Benchmark, Parameter, plain_parameter, to_document
+from troop.bench.definition.keys import written
 from troop.bench.definition.plan import Plan, PlannedCell, Variant
 from troop.bench.definition.problems import MOST_PROBLEMS, BadBenchmarkError, Place, Problem
 from troop.bench.file import relations
 from troop.bench.file.changes import apply_changes
 from troop.bench.file.checks import brought, check_document
-from troop.bench.file.fields import written
 from troop.bench.file.models import LONGEST_RUN, MOST_CELLS, BenchmarkIn, PhaseIn
 from troop.bench.file.points import MOST_POINTS_OF_RUN
 from troop.bench.file.tiers import fit_tiers

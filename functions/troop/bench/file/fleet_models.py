@@ -9,10 +9,11 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from troop.bench.definition.definition import ON_DEMAND, SPOT, Benchmark, Fleet, Phase
+from troop.bench.definition.keys import BOOLEAN, duration, one_of, seconds, text
 from troop.bench.definition.money import STORAGE, Price
 from troop.bench.definition.standing import SETUP
 from troop.bench.file import money_keys
-from troop.bench.file.fields import BOOLEAN, PARAMETER, described, duration, one_of, seconds, text
+from troop.bench.file.fields import PARAMETER, described
 from troop.bench.file.models import (
     BENCHMARK,
     BUCKET,

@@ -1,4 +1,7 @@
-"""Models a benchmark's file: the values, default and meaning of each key."""
+"""Models a benchmark's file: the values, default and meaning of each key.
+
+Plain keys of volumes, fleets and phases are declared with their dataclass (:mod:`troop.bench.definition.keys`).
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from troop.bench.definition.definition import (
-    CLUSTER,
-    ON_DEMAND,
-    PARTITION,
+    INSTANCE_TYPE,
     READ,
     SPOT,
-    SPREAD,
     Artifact,
     Benchmark,
     Between,
@@ -25,28 +25,25 @@ from troop.bench.definition.definition import (
     Target,
     Volume,
 )
+from troop.bench.definition.keys import (
+    BOOLEAN,
+    Checked,
+    amount,
+    duration,
+    matching,
+    seconds,
+    text,
+    whole,
+)
 from troop.bench.definition.money import S3_GETS, S3_PUTS, STORAGE, Price
 from troop.bench.file import money_keys
 from troop.bench.file.allowed_values import ALLOWED
-from troop.bench.file.fields import (
-    BOOLEAN,
-    PARAMETER,
-    Checked,
-    amount,
-    described,
-    duration,
-    matching,
-    one_of,
-    seconds,
-    text,
-    values,
-    whole,
-)
+from troop.bench.file.fields import PARAMETER, described, model_of, plain_values, values
 from troop.bench.file.phase_limits import MOST_LIMITS, LimitIn
-from troop.bench.file.points import KEY, MOST_POINTS, POINTS
+from troop.bench.file.points import KEY, POINTS
 from troop.bench.file.searches import SearchIn
 from troop.shared.targets import ADDRESSES, LOAD_BALANCER, PORTS, SECURITY_GROUP, parse_addresses, parse_ports
-from troop.shared.values import BUCKET_NAME, IMAGE_ID, PARAMETER_NAME, SNAPSHOT_ID, ZONE_NAME
+from troop.shared.values import BUCKET_NAME, ZONE_NAME
 
 LONGEST_RUN = "168h"
 
@@ -69,14 +66,7 @@ SOURCE = matching(
     rf"(https://|s3://{BUCKET_NAME}/)[^\x00-\x20]{{1,1000}}|(?![A-Za-z][A-Za-z0-9+._-]*:)[^\x00-\x1f]{{1,1000}}",
     "https://..., s3://BUCKET/KEY, or a path from the file's folder",
 )
-INSTANCE_TYPE = money_keys.INSTANCE_TYPE
-IMAGE = matching(
-    rf"{IMAGE_ID}|(?=.{{1,1011}}$){PARAMETER_NAME}",
-    "the id of an image (ami-...), or the name of an SSM parameter that contains one (/...)",
-)
 ZONE = matching(ZONE_NAME, "the name of an availability zone, such as us-east-1a")
-DEVICE = matching(r"/dev/sd[f-p]", "/dev/sdf to /dev/sdp")
-SNAPSHOT = matching(SNAPSHOT_ID, "the id of a snapshot, such as snap-0123456789abcdef0")
 NOT_INITIALIZED = "none"
 _RATE = whole(100, 300)
 
@@ -120,23 +110,14 @@ _BALANCER = matching(LOAD_BALANCER, "the name of an Application or Network Load 
 _GROUP = matching(SECURITY_GROUP, "the id of a security group, such as sg-0123456789abcdef0")
 MOST_TARGETS = 20
 _DESCRIPTION = text(1000)
-_START_UP = duration("0s", "1m")
-_COUNT, _ZONES, _GIB, _ROOT = whole(1, 10_000), whole(1, 6), whole(1, 65_536), whole(8, 16_384)
-_IOPS, _THROUGHPUT = whole(100, 256_000), whole(125, 2000)
-_EXPIRES, _BOOT, _TIMEOUT, _MEASURED = (
-    duration("10m", LONGEST_RUN),
-    duration("10s", "2h"),
-    duration("1s", "24h"),
-    duration("0s", "24h"),
-)
-_TYPE, _PLACEMENT = one_of(*STORAGE), one_of(CLUSTER, SPREAD, PARTITION)
-_PURCHASE, _SPOT_TIMEOUT, _ATTEMPTS = one_of(ON_DEMAND, SPOT), duration("30s", "2h"), whole(1, 5)
+_EXPIRES, _MEASURED = duration("10m", LONGEST_RUN), duration("0s", "24h")
+_SPOT_TIMEOUT, _ATTEMPTS = duration("30s", "2h"), whole(1, 5)
 _MAX_PRICE = amount(0.001, 100_000)  # EC2 refuses less
 SPOT_TIMEOUT = seconds("5m")
 """The default of a spot fleet."""
 MOST_FLEETS, MOST_PHASES = 10, 50
 MOST_CELLS, MOST_REPETITIONS, MOST_PARALLEL = 200, 200, 50
-_REPETITIONS, _PARALLEL, _REPEAT = whole(1, MOST_REPETITIONS), whole(1, MOST_PARALLEL), whole(1, MOST_POINTS)
+_REPETITIONS, _PARALLEL = whole(1, MOST_REPETITIONS), whole(1, MOST_PARALLEL)
 _CHANGED = matching(r"[^\x00-\x20\x7f]{1,200}", "the key of a value, such as parameters.threads")
 _VALUES = values(MOST_CELLS)
 
@@ -145,21 +126,9 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class VolumeIn(_Part):
+class VolumeIn(model_of(Volume, _Part)):  # type: ignore[misc]
     """An additional volume of each node: empty, or with a snapshot's data; encrypted, and deleted with its node."""
 
-    device: Annotated[str, DEVICE] = described(DEVICE, "Device name")
-    size_gib: Annotated[int, _GIB] = described(_GIB, "Size in GiB")
-    type: Annotated[str, _TYPE] = described(_TYPE, "EBS volume type", default="gp3")
-    iops: Annotated[int | None, _IOPS] = described(
-        _IOPS, "Provisioned IOPS; required for io1 and io2, and for gp3 if not the default", default=None
-    )
-    throughput_mib: Annotated[int | None, _THROUGHPUT] = described(
-        _THROUGHPUT, "Throughput in MiB a second; gp3 only", default=None
-    )
-    snapshot: Annotated[str | None, SNAPSHOT] = described(
-        SNAPSHOT, "Encrypted snapshot of this account whose data it has, if the deployment also allows it", default=None
-    )
     initialize: Annotated[int | str, INITIALIZE] = described(
         INITIALIZE,
         "How the snapshot's data gets there before the first access: not at all, nodes read the whole volume before "
@@ -169,14 +138,12 @@ class VolumeIn(_Part):
 
     def build(self) -> Volume:
         initialize = None if self.initialize == NOT_INITIALIZED else self.initialize
-        return Volume(self.device, self.size_gib, self.type, self.iops, self.throughput_mib, self.snapshot, initialize)
+        return Volume(**plain_values(Volume, self), initialize=initialize)
 
 
-class FleetIn(_Part):
+class FleetIn(model_of(Fleet, _Part)):  # type: ignore[misc]
     """The nodes of one role: instances of one type, in subnets without a route to the internet."""
 
-    count: Annotated[int, _COUNT] = described(_COUNT, "Number of nodes")
-    instance_type: Annotated[str, INSTANCE_TYPE] = described(INSTANCE_TYPE, "Instance type, x86-64 or arm64")
     fallback_types: list[Annotated[str, INSTANCE_TYPE]] = Field(
         [],
         max_length=4,
@@ -188,17 +155,6 @@ class FleetIn(_Part):
         description="Availability zones to use, in order, later ones if EC2 lacks capacity: a list of at most 6 names; "
         "by default any",
     )
-    image: Annotated[str | None, IMAGE] = described(
-        IMAGE, "Machine image, if the deployment also allows it; by default Amazon Linux 2023", default=None
-    )
-    zones: Annotated[int, _ZONES] = described(_ZONES, "Number of availability zones to spread over", default=1)
-    placement: Annotated[str | None, _PLACEMENT] = described(
-        _PLACEMENT, "How EC2 places the nodes on its hardware; by default anywhere", default=None
-    )
-    boot_timeout: Annotated[int, _BOOT] = described(
-        _BOOT, "Time within which all nodes must boot and start their agent", default=seconds("10m")
-    )
-    purchase: Annotated[str, _PURCHASE] = described(_PURCHASE, "How to buy the nodes", default=ON_DEMAND)
     spot_timeout: Annotated[int | None, _SPOT_TIMEOUT] = described(
         _SPOT_TIMEOUT,
         "Time after which Troop launches missing spot nodes on demand; no effect on demand, 5m by default",
@@ -209,15 +165,8 @@ class FleetIn(_Part):
         "Most that a spot node may cost, in USD an hour; by default its price on demand, where it has no effect",
         default=None,
     )
-    root_volume_gib: Annotated[int, _ROOT] = described(_ROOT, "Size of each node's root volume in GiB", default=8)
     volumes: list[VolumeIn] = Field(
         [], max_length=11, description="Additional volumes of each node: a list of at most 11"
-    )
-    load: Annotated[bool | None, BOOLEAN] = described(
-        BOOLEAN,
-        "Whether these nodes only generate load, so that comparisons leave their cost out; by default true for "
-        "drivers, clients, generators and loaders",
-        default=None,
     )
     license_fee: Annotated[Decimal, money_keys.LICENSE] = described(
         money_keys.LICENSE, "USD an hour for the software on each node", default=0
@@ -226,42 +175,30 @@ class FleetIn(_Part):
     def build(self, role: str) -> Fleet:
         is_spot = self.purchase == SPOT  # otherwise keys about spot have no effect
         return Fleet(
+            **plain_values(Fleet, self),
             role=role,
-            count=self.count,
-            instance_type=self.instance_type,
-            zones=self.zones,
-            boot_timeout=self.boot_timeout,
-            root_volume_gib=self.root_volume_gib,
             volumes=tuple(volume.build() for volume in self.volumes),
-            purchase=self.purchase,
             spot_timeout=self.spot_timeout if is_spot and self.spot_timeout is not None else SPOT_TIMEOUT,
-            load=self.load,
             license_fee=Decimal(self.license_fee),
-            image=self.image,
-            placement=self.placement,
             fallback_types=tuple(self.fallback_types),
             zone_names=tuple(self.zone_names),
             max_price=self.max_price if is_spot else None,
         )
 
 
-class BetweenIn(_Part):
+class BetweenIn(model_of(Between, _Part)):  # type: ignore[misc]
     """A script that restores the state before each further point of a phase."""
 
     script: Annotated[str, FILE] = described(FILE, "A file in this folder, as of a phase")
     roles: list[Annotated[str, ROLE]] = Field(
         min_length=1, max_length=10, description="Roles whose nodes run the script: a list of roles"
     )
-    timeout: Annotated[int, _TIMEOUT] = described(_TIMEOUT, "Time after which the script is killed and the cell fails")
-    expected: Annotated[int | None, _MEASURED] = described(
-        _MEASURED, "Expected duration, for the cost estimate", default=None
-    )
 
     def build(self) -> Between:
-        return Between(self.script, tuple(self.roles), self.timeout, self.expected)
+        return Between(**plain_values(Between, self), script=self.script, roles=tuple(self.roles))
 
 
-class PhaseIn(_Part):
+class PhaseIn(model_of(Phase, _Part)):  # type: ignore[misc]
     """One script, run once on each node of some roles. It starts when all nodes have finished the previous phase."""
 
     name: Annotated[str, PHASE] = described(PHASE, "Name of the phase")
@@ -271,29 +208,14 @@ class PhaseIn(_Part):
     script: Annotated[str, FILE] = described(
         FILE, "A file in this folder. python3 runs *.py; other files need a #! line"
     )
-    timeout: Annotated[int, _TIMEOUT] = described(_TIMEOUT, "Time after which the script is killed and the cell fails")
-    start_together: Annotated[bool, BOOLEAN] = described(
-        BOOLEAN, "Start the script on all nodes at the same instant", default=False
-    )
-    start_up: Annotated[int, _START_UP] = described(
-        _START_UP, "Time for the script to start, before warm_up; a recorder waits until it is over", default=0
-    )
-    warm_up: Annotated[int, _MEASURED] = described(_MEASURED, "Time before the measured time, not counted", default=0)
     least_warm_up: dict[Annotated[str, KEY], dict[str, Annotated[int, _MEASURED]]] = Field(
         {},
         max_length=10,
         description="Shortest warm_up with a tool that starts slowly: a mapping of parameters to mappings of their "
         "values to durations",
     )
-    measured: Annotated[int, _MEASURED] = described(_MEASURED, "Measured time; 0s measures nothing", default=0)
-    expected: Annotated[int | None, _MEASURED] = described(
-        _MEASURED, "Expected duration, for the cost estimate; of each point", default=None
-    )
     points: Annotated[tuple[Point, ...], POINTS] = described(
         POINTS, "Settings with which a measured phase runs one after another on the same nodes", default=()
-    )
-    repeat: Annotated[int, _REPEAT] = described(
-        _REPEAT, "How often a measured phase goes through its points on the same nodes", default=1
     )
     between: BetweenIn | None = Field(
         None, description="A script that runs before each point but the first: a mapping with script, roles and timeout"
@@ -326,17 +248,11 @@ class PhaseIn(_Part):
 
     def build(self) -> Phase:
         return Phase(
+            **plain_values(Phase, self),
             name=self.name,
             roles=tuple(self.roles),
             script=self.script,
-            timeout=self.timeout,
-            start_together=self.start_together,
-            start_up=self.start_up,
-            warm_up=self.warm_up,
-            measured=self.measured,
-            expected=self.expected,
             points=self.points,
-            repeat=self.repeat,
             between=self.between.build() if self.between and self._has_several_points else None,
             nodes=dict(self.nodes),
             rate=dict(self.rate),

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
+from troop.bench.definition.definition import INSTANCE_TYPE
+from troop.bench.definition.keys import Checked, amount, matching, one_of
 from troop.bench.definition.money import (
     BILLINGS,
     CROSS_ZONE,
@@ -18,9 +20,7 @@ from troop.bench.definition.money import (
     Price,
 )
 from troop.bench.definition.problems import Problem
-from troop.bench.file.fields import Checked, amount, matching, one_of
 
-INSTANCE_TYPE = matching(r"[a-z][a-z0-9-]{0,30}\.[a-z0-9-]{1,20}", "an EC2 instance type, such as c7g.large")
 PRICED = matching(
     rf"{INSTANCE_TYPE.schema['pattern'][4:-2]}|{'|'.join(OTHERS)}",
     f"an EC2 instance type, such as c7g.large, or one of {', '.join(OTHERS)}",

@@ -7,9 +7,17 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict
 
+from troop.bench.definition.keys import (
+    Checked,
+    duration,
+    finite,
+    matching,
+    one_of,
+    written,
+)
 from troop.bench.definition.phase_limits import ERROR_RATE, FIGURES, OVER_TIME, RATES, TIMES_OVER_TIME, PhaseLimit
 from troop.bench.definition.problems import Place, Problem
-from troop.bench.file.fields import Checked, described, duration, finite, matching, one_of, written
+from troop.bench.file.fields import described
 from troop.measure.operations import NAME
 from troop.measure.windows import step_for
 

@@ -9,13 +9,11 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from troop.bench.definition.definition import WARM_UP, Parameter, Point, point_parameters
+from troop.bench.definition.definition import MOST_POINTS, WARM_UP, Parameter, Point, point_parameters
+from troop.bench.definition.keys import Checked, duration, matching, written
 from troop.bench.definition.problems import Place, Problem
-from troop.bench.file.fields import PARAMETER, Checked, duration, matching, values, written
+from troop.bench.file.fields import PARAMETER, values
 from troop.shared.values import spelling
-
-MOST_POINTS = 100
-"""The most points of a cell, with repeats: each has its own results."""
 
 MOST_POINTS_OF_RUN = 1000
 """The most points of all cells of a run: a report has a row, and values over time, for each."""

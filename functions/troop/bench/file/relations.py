@@ -8,10 +8,10 @@ from typing import Any
 
 from troop.bench.admission.snapshots import least_read_seconds
 from troop.bench.definition import names
-from troop.bench.definition.definition import AROUND, CLUSTER, READ, SPOT, SPREAD, WARM_UP, Benchmark
+from troop.bench.definition.definition import AROUND, CLUSTER, MOST_POINTS, READ, SPOT, SPREAD, WARM_UP, Benchmark
+from troop.bench.definition.keys import written
 from troop.bench.definition.problems import Place, Problem
 from troop.bench.file import allowed_values, money_keys, phase_limits, points, searches
-from troop.bench.file.fields import written
 from troop.bench.file.fleet_models import FleetFileIn, StandingIn
 from troop.bench.file.models import (
     MOST_FLEETS,
@@ -331,8 +331,8 @@ def _expiry(benchmark: BenchmarkIn) -> Iterator[Problem]:
         return
     phases = [phase.build() for phase in benchmark.phases]
     count = sum(phase.number_of_points for phase in phases if phase.has_points)
-    if count > points.MOST_POINTS:
-        allowed = f"phases with at most {points.MOST_POINTS} points together, repeats included"
+    if count > MOST_POINTS:
+        allowed = f"phases with at most {MOST_POINTS} points together, repeats included"
         yield Problem(("phases",), f"have {count} points", allowed)
         return
     cell = benchmark.build()

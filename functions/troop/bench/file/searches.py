@@ -9,9 +9,10 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from troop.bench.definition.definition import Parameter
+from troop.bench.definition.keys import Checked, finite, whole
 from troop.bench.definition.problems import Place, Problem
 from troop.bench.definition.search import Search
-from troop.bench.file.fields import Checked, described, finite, whole
+from troop.bench.file.fields import described
 from troop.bench.file.points import KEY
 from troop.shared.values import spelling
 

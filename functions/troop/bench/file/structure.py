@@ -9,8 +9,8 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from troop.bench.definition.keys import NOT_ALLOWED
 from troop.bench.definition.problems import MOST_PROBLEMS, Place, Problem, shown
-from troop.bench.file.fields import NOT_ALLOWED
 from troop.shared.values import spelling
 
 _Model = TypeVar("_Model", bound=BaseModel)

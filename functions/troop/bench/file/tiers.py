@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from troop.bench.definition.keys import seconds
 from troop.bench.definition.problems import Problem
-from troop.bench.file.fields import seconds
 
 
 def fit_tiers(document: dict[str, Any], changed: Collection[str]) -> tuple[dict[str, Any], list[Problem]]:

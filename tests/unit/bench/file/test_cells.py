@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from tests.unit.bench.file.documents import FILE, FILES, changed, problems, read
 from troop.bench.definition import names
+from troop.bench.definition.keys import seconds
 from troop.bench.definition.plan import Plan, Variant, from_plan_document, to_plan_document
 from troop.bench.file import cells
 from troop.bench.file.cells import LARGEST_PLAN
-from troop.bench.file.fields import seconds
 from troop.bench.file.read import read_all
 from troop.bench.measuring.execution_history import LONGEST_CELL
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from agent import definition as agent_definition
 from tests.unit.bench.file.documents import FILES, changed, problems, read
 from tests.unit.bench.file.test_schema import SCHEMA
-from troop.bench.definition.definition import Benchmark, from_document, rates, to_document
-from troop.bench.file.points import MOST_POINTS, MOST_POINTS_OF_RUN
+from troop.bench.definition.definition import MOST_POINTS, Benchmark, from_document, rates, to_document
+from troop.bench.file.points import MOST_POINTS_OF_RUN
 from troop.bench.file.read import read_all
 from troop.bench.measuring.execution_history import most_seconds
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.unit.bench.file.documents import FILE, FILES, changed, files, problems, read
 from tests.unit.visited import Visits
 from troop.bench.definition.definition import Artifact, Benchmark, Fleet, Phase, Volume, from_document, to_document
+from troop.bench.definition.keys import seconds, written
 from troop.bench.definition.problems import MOST_PROBLEMS, BadBenchmarkError, Problem
 from troop.bench.file import models
-from troop.bench.file.fields import seconds, written
 from troop.bench.file.read import read_all
 from troop.bench.file.read_fleet import read_fleet
 from troop.shared.values import MOST_VALUES

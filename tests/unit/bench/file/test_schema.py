@@ -30,6 +30,13 @@ def test_schema_of_standing_fleets_is_the_committed_one_and_accepts_the_example(
     assert not schema.is_valid(yaml_files.parse(f"{text}phases: []\n", "fleet.yaml"))
 
 
+@pytest.mark.parametrize("part", ["", "fleet", "phase", "between", "limit"])
+def test_documents_have_a_row_for_each_key(part: str) -> None:
+    rows = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8").splitlines()
+    schema = document()["$defs"][part] if part else document()
+    assert [key for key in schema["properties"] if not any(row.startswith(f"| `{key}` |") for row in rows)] == []
+
+
 @given(files())
 def test_schema_accepts_every_accepted_file(document: dict[str, Any]) -> None:
     read(document, FILES)

@@ -75,39 +75,39 @@ def acknowledgements(stack: TroopStack) -> Iterator[Acknowledgement]:
 def _roles(stack: TroopStack) -> Iterator[Acknowledgement]:
     functions, workflow = stack.functions, stack.workflow
     ticks = f"Resource::<{logical_id(stack.data.work)}.Arn>/{TICKS_PREFIX}*"
-    ours = "<AWS::Region>:<AWS::AccountId>"
+    account = "<AWS::Region>:<AWS::AccountId>"
     reasons = {"watchdog": _HEALTH, "notify": _STREAMS, "widgets": _WIDGETS}
     for name, role in functions.roles.items():
         yield Acknowledgement(role, f"IAM5[{_EVERYWHERE}]", reasons.get(name, _DESCRIBES))
     yield Acknowledgement(functions.roles["decide"], f"IAM5[{ticks}]", _TICKS)
     yield Acknowledgement(
         functions.roles["terminate"],
-        f"IAM5[Resource::arn:<AWS::Partition>:ec2:{ours}:instance/*]",
+        f"IAM5[Resource::arn:<AWS::Partition>:ec2:{account}:instance/*]",
         "The terminated instance is decided at run time: only an instance of an Auto Scaling group, by the "
         "condition on the tag that Auto Scaling sets, and never one with a tag that protects it.",
     )
     yield Acknowledgement(
         functions.roles["terminate"],
-        f"IAM5[Resource::arn:<AWS::Partition>:autoscaling:{ours}:autoScalingGroup:*:autoScalingGroupName/*]",
+        f"IAM5[Resource::arn:<AWS::Partition>:autoscaling:{account}:autoScalingGroup:*:autoScalingGroupName/*]",
         "The group that loses an instance is decided at run time; a Deny applies to groups with a tag that "
         "protects them.",
     )
     for name in ("api", "decide"):
         yield Acknowledgement(
             functions.roles[name],
-            f"IAM5[Resource::arn:<AWS::Partition>:ec2:{ours}:instance/*]",
+            f"IAM5[Resource::arn:<AWS::Partition>:ec2:{account}:instance/*]",
             "The instances whose protection is read are decided at run time.",
         )
     for name in ("api", "decide", "check_recovery", "sweep", "terminate"):
         yield Acknowledgement(
             functions.roles[name],
-            f"IAM5[Resource::arn:<AWS::Partition>:vpc-lattice:{ours}:targetgroup/*]",
+            f"IAM5[Resource::arn:<AWS::Partition>:vpc-lattice:{account}:targetgroup/*]",
             "The groups to check, and so the target groups of VPC Lattice to read, are decided at run time.",
         )
     for name in ("api",) if stack.leashed else ("api", "decide"):
         yield Acknowledgement(
             functions.roles[name],
-            f"IAM5[Resource::arn:<AWS::Partition>:dynamodb:{ours}:table/<AWS::StackName>-*]",
+            f"IAM5[Resource::arn:<AWS::Partition>:dynamodb:{account}:table/<AWS::StackName>-*]",
             "CloudFormation generates the ends of table names. The role may describe tables that earlier stacks of "
             "this name left, and count their items, but read no item.",
         )
@@ -126,7 +126,7 @@ def _roles(stack: TroopStack) -> Iterator[Acknowledgement]:
         machine = f"<{logical_id(workflow.machine)}.Name>"
         yield Acknowledgement(
             workflow.ready,
-            f"IAM5[Resource::arn:<AWS::Partition>:states:{ours}:execution:{machine}{children}]",
+            f"IAM5[Resource::arn:<AWS::Partition>:states:{account}:execution:{machine}{children}]",
             "Executions of a Distributed Map get their names at run time; the role is limited to those of its machine.",
         )
 

@@ -9,7 +9,7 @@ from typing import Literal
 from cli.bench import compared_searches
 from cli.bench import pricing as prices
 from cli.bench.compared_row import NARROW, named, row_of
-from cli.bench.elsewhere import elsewhere
+from cli.bench.other_differences import other_differences
 from cli.bench.pairing import Cells, Chosen, IncomparableError, cells_of, example, is_one_run, matched, same, variants
 from cli.bench.pricing import AS_BOUGHT, Pricing
 from troop.bench.records.record import CellStatus
@@ -63,7 +63,7 @@ def compare(
     a, b = compared_searches.with_answers(a), compared_searches.with_answers(b)
     answered = compared_searches.answer_labels(a, b)
     mine, other = variants(a), variants(b)
-    warnings = [*left_out, *_different(a.report, b.report), *elsewhere(a.report, b.report, mine, other)]
+    warnings = [*left_out, *_different(a.report, b.report), *other_differences(a.report, b.report, mine, other)]
     cells = [[cell for one in side.values() for cell in one.cells] for side in (mine, other)]
     prices.refuse_unknown(pricing, *cells)
     for name, each in zip("AB", cells, strict=True):

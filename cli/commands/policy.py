@@ -15,7 +15,7 @@ from cli.client.connection import connection
 from cli.policies import files as policy_files
 from cli.policies.export import exported
 from cli.policies.files import UnitChange
-from cli.policies.values import item_policy, over
+from cli.policies.values import item_policy, past_opt_out
 from cli.shared import show, yaml_files
 from cli.shared.context import confirm
 from cli.shared.errors import CliError, Exit
@@ -124,7 +124,7 @@ def _plan(
             failed[unit] = str(error)
             continue
         stored = item_policy(record["item"]) if record else {}
-        if (until := over(policy)) and any(stored.get(key) != policy.get(key) for key in _OPT_OUT):
+        if (until := past_opt_out(policy)) and any(stored.get(key) != policy.get(key) for key in _OPT_OUT):
             policy = _without_opt_out(unit, policy, until)
         plan.append(policy_files.compare(unit, stored, policy, record["version"] if record else None))
     return plan, failed
@@ -149,7 +149,7 @@ def _send(client: TroopClient, change: UnitChange, policy: Mapping[str, Any]) ->
     try:
         client.change_unit(change.unit, body)
     except CliError as error:
-        until = over(body, somewhere=True)
+        until = past_opt_out(body, somewhere=True)
         if until is None or error.api_code != ErrorCode.OPT_OUT_OVER:
             raise
         stored = {**policy, **{key: old for key, (old, _) in change.changes.items()}}

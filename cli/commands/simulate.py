@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from cli.forecasts import group_files, what_if
-from cli.forecasts.simulation import Days, UnitYears, by_weekday, days_of, statistics, without
+from cli.forecasts.simulation import Days, UnitYears, by_weekday, days_of, free_week_share, statistics
 from cli.forecasts.simulation import simulate as run
 from cli.shared import settings_files, show
 from cli.shared.errors import CliError, Exit
@@ -99,7 +99,7 @@ def _document(unit_years: Sequence[UnitYears], days: Mapping[str, Days], first: 
             "terminations": len(hits),
             "by_weekday": by_weekday(hits),
             "by_hour": {f"{hour:02d}": hours[hour] for hour in range(min(hours), max(hours) + 1)} if hours else {},
-            "chance_of_a_week_without": without((t.day for t in hits), weeks),
+            "chance_of_a_week_without": free_week_share((t.day for t in hits), weeks),
         },
         "calendars": [{"calendar": n, "business_days": d.business, "open_days": d.open} for n, d in days.items()],
     }

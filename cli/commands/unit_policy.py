@@ -10,7 +10,7 @@ import typer
 from cli.chaos.units import AHEAD_HINT, lapse, missing_alarms, outlook
 from cli.client.client import TroopClient
 from cli.client.connection import connection
-from cli.policies.values import KEYS, OVER, BadPolicy, assignments, normal, over
+from cli.policies.values import KEYS, OVER, BadPolicy, assignments, normal, past_opt_out
 from cli.shared import show
 from cli.shared.errors import CliError, Exit
 
@@ -32,7 +32,7 @@ def opt_out(
     client = connection(ctx).client
     # The end and reason of an earlier opt-out must not apply to this one.
     changes = {"opt_out": True, "until": _checked("until", until), "reason": _checked("reason", reason)}
-    if day := over(changes):
+    if day := past_opt_out(changes):
         raise CliError(Exit.USAGE, f"--until is {day}, a day in the past: {OVER}")
     if owner:
         changes["owner"] = _checked("owner", owner)

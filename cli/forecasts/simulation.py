@@ -135,7 +135,7 @@ def statistics(unit: UnitYears, days: Days, group: str | None = None) -> dict[st
         "open_days": days.open,
         "eligible_days": sum(count for reason, count in unit.reasons.items() if reason in ELIGIBLE),
         "weeks": len(days.weeks),
-        "chance_of_a_week_without": without((t.day for t in terminations), days.weeks),
+        "chance_of_a_week_without": free_week_share((t.day for t in terminations), days.weeks),
         "configured_chance_of_a_week_without": _configured(probability, days),
         "reasons": dict(unit.reasons),
     }
@@ -147,7 +147,7 @@ def by_weekday(terminations: Iterable[Termination]) -> dict[str, int]:
     return {name: counts[number] for number, name in enumerate(WEEKDAYS)}
 
 
-def without(hit: Iterable[date], weeks: Iterable[date]) -> float | None:
+def free_week_share(hit: Iterable[date], weeks: Iterable[date]) -> float | None:
     """Returns the share of weeks (given by their Mondays) with none of the days; None without weeks."""
     mondays = set(weeks)
     return 1 - len(mondays & {day - timedelta(days=day.weekday()) for day in hit}) / len(mondays) if mondays else None

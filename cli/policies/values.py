@@ -38,7 +38,7 @@ def normal(key: str, value: Any) -> Any:
     return list(parsed) if isinstance(parsed, tuple) else parsed
 
 
-def over(policy: Mapping[str, Any], *, somewhere: bool = False) -> str | None:
+def past_opt_out(policy: Mapping[str, Any], *, somewhere: bool = False) -> str | None:
     """Returns the last day of an opt-out that is over in every time zone; None otherwise.
 
     Args:
@@ -71,7 +71,7 @@ def assignments(words: Iterable[str]) -> dict[str, Any]:
             policy[key] = normal(key, value)
         except BadPolicy as error:
             raise CliError(Exit.USAGE, str(error)) from None
-    if until := over(policy):
+    if until := past_opt_out(policy):
         raise CliError(Exit.USAGE, f"until is {until}, a day in the past: {OVER}")
     return policy
 

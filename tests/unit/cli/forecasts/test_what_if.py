@@ -288,5 +288,5 @@ def test_weeks_are_whole_and_have_a_business_day() -> None:
     days = simulation.days_of(calendar, date(2026, 11, 20), date(2026, 12, 7))  # Friday to Monday
     assert days.weeks == {date(2026, 11, 23): 5, date(2026, 11, 30): 5}
     assert (days.business, days.open) == (12, 12)
-    assert simulation.without([date(2026, 11, 27), date(2026, 12, 7)], days.weeks) == 0.5
-    assert simulation.without([], []) is None
+    assert simulation.free_week_share([date(2026, 11, 27), date(2026, 12, 7)], days.weeks) == 0.5
+    assert simulation.free_week_share([], []) is None

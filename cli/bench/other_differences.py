@@ -17,7 +17,7 @@ _MOST = 4
 """The most values to name of a side."""
 
 
-def elsewhere(a: Report, b: Report, mine: Mapping[str, Cells], other: Mapping[str, Cells]) -> Iterator[str]:
+def other_differences(a: Report, b: Report, mine: Mapping[str, Cells], other: Mapping[str, Cells]) -> Iterator[str]:
     """Yields a warning for each difference. What a side does not know is not compared.
 
     Args:

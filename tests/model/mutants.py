@@ -12,7 +12,7 @@ import pytest
 from tests.model.people import People
 from tests.model.world import World
 from troop.chaos import claim_rules, policy
-from troop.chaos.aws import claim_rollback, claim_transaction, event_table, groups
+from troop.chaos.aws import claim_rollback, claim_transaction, event_table, groups, terminator
 from troop.chaos.events import Event, Status
 from troop.chaos.flows import clock_check, sweep, termination
 from troop.chaos.guards import candidates, judge
@@ -186,7 +186,7 @@ def attempts_do_not_hold_up_an_end(patch: Patch) -> None:
 
 
 def a_repeated_call_finds_its_own_work_foreign(patch: Patch) -> None:
-    patch.setattr(termination, "_gone", lambda answer: Answer.GONE)
+    patch.setattr(terminator, "_gone", lambda answer: Answer.GONE)
 
 
 def the_record_of_a_shutdown_comes_after_the_call(patch: Patch) -> None:

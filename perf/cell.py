@@ -20,16 +20,13 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "functions")]
-
-from cli.client.api import SignedApi  # noqa: E402 - after the path is set
-from local.launcher import LocalAccount  # noqa: E402
-from local.settings import local_settings  # noqa: E402
-from local.simulated_nodes import SimulatedNodes  # noqa: E402
+from cli.client.api import SignedApi
+from local.launcher import LocalAccount
+from local.settings import local_settings
+from local.simulated_nodes import SimulatedNodes
+from perf import say
 
 EVENTS_A_TASK = 9
 """Events on AWS: five of a task, two of the choice after it, two of the wait before the next task."""
@@ -60,7 +57,7 @@ def main() -> None:
     parser.add_argument("--wait-scale", type=float, default=1, help="part of the workflow's waits that takes place")
     options = parser.parse_args()
     context = local_settings(datetime.now(UTC)) | {"troop:deployment": "Cell", "troop:leashed": True}
-    with LocalAccount("perf-cell", processes=False, wait_scale=options.wait_scale, progress=_say) as account:
+    with LocalAccount("perf-cell", processes=False, wait_scale=options.wait_scale, progress=say) as account:
         outputs = account.deploy(context)
         api = SignedApi(outputs["ApiUrl"], account.session(), account.exports["AWS_CA_BUNDLE"])
         account.forget_decisions()
@@ -68,10 +65,6 @@ def main() -> None:
             record = _run(api, _definition(options.servers, options.drivers))
         machines = [outputs[f"{name}StateMachineArn"] for name in ("Benchmark", "Teardown")]
         _report(record, list(_executions(account, machines)), account.decisions())
-
-
-def _say(message: str) -> None:
-    print(message, file=sys.stderr, flush=True)
 
 
 def _definition(servers: int, drivers: int) -> dict[str, Any]:
@@ -110,7 +103,7 @@ def _run(api: SignedApi, definition: dict[str, Any]) -> dict[str, Any]:
         record: dict[str, Any] = api.get(f"benchmarks/{answer.body['run']}").body
         steps = " ".join(step["phase"] for step in record["cells"][0]["steps"])
         if steps != seen:
-            _say(f"{record['run']['status']}: {steps}")
+            say(f"{record['run']['status']}: {steps}")
             seen = steps
         if record["run"]["ended_at"]:
             return record

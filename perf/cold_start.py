@@ -1,6 +1,6 @@
 """Measures cold starts: import time and peak memory of each handler, and the sizes of code and layers.
 
-    python perf/cold_start.py [--repeat 3] [--handlers decide api]
+    python -m perf.cold_start [--repeat 3] [--handlers decide api]
 
 A fresh interpreter imports each handler. As in Lambda, it sees the code, its layers (bundled for this machine, with
 byte code) and the AWS SDK with byte code. "clients" adds the creation of the clients that Decide needs. "compiled" is
@@ -22,8 +22,6 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from infra.bundling import bundle, size
 

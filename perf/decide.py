@@ -1,6 +1,6 @@
 """Measures time and memory of the pure core when it decides for very many units.
 
-    python perf/decide.py [--units 100000] [--instances 4] [--repeat 3]
+    python -m perf.decide [--units 100000] [--instances 4] [--repeat 3]
 
 Every scenario runs in its own process, on one thread, so that its memory peak is separate. "account" is the memory of
 the groups that a tick reads; "peak" is the total, with the interpreter.
@@ -12,17 +12,14 @@ import argparse
 import hashlib
 import hmac
 import json
-import resource
 import subprocess
 import sys
 import time
 from collections import Counter
 from datetime import UTC, date, datetime
-from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "functions"))
-
+from perf import ROOT, peak_mb
 from troop.chaos.decisions import decide_all
 from troop.chaos.facts import Account, Counts, Switch, UnitState, facts_of_units
 from troop.chaos.groups import Group, Instance
@@ -85,9 +82,9 @@ def scenario(name: str, units: int, instances: int) -> tuple[Account, Settings, 
 
 def measure(name: str, units: int, instances: int, repeat: int) -> dict[str, Any]:
     """Measures one scenario in this process."""
-    before = _peak_mb()
+    before = peak_mb()
     account, chosen, now = scenario(name, units, instances)
-    read = _peak_mb()
+    read = peak_mb()
     times, on_the_wall = [], []
     for _ in range(repeat):
         wall, start = time.monotonic(), time.process_time()
@@ -103,7 +100,7 @@ def measure(name: str, units: int, instances: int, repeat: int) -> dict[str, Any
         "seconds": min(times),
         "wall": min(on_the_wall),
         "account_mb": read - before,
-        "peak_mb": _peak_mb(),
+        "peak_mb": peak_mb(),
         "reasons": dict(reasons.most_common(4)),
     }
 
@@ -117,10 +114,6 @@ def _yardstick() -> float:
             hmac.digest(SALT, b"roll|2026-11-20|%d" % n, hashlib.sha256)
         times.append(time.process_time() - start)
     return min(times)
-
-
-def _peak_mb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def main() -> None:
@@ -150,8 +143,8 @@ def main() -> None:
 
 def _in_own_process(name: str, options: argparse.Namespace) -> dict[str, Any]:
     arguments = ["--scenario", name, "--units", str(options.units), "--instances", str(options.instances)]
-    command = [sys.executable, __file__, *arguments, "--repeat", str(options.repeat)]
-    answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    command = [sys.executable, "-m", "perf.decide", *arguments, "--repeat", str(options.repeat)]
+    answer = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     row: dict[str, Any] = json.loads(answer)
     return row
 

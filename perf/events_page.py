@@ -26,8 +26,8 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "functions")]
+from perf import ROOT
+
 DYNALITE = "dynalite@4.0.0"
 FIRST = datetime(2025, 1, 1, tzinfo=UTC)
 CHAOS = "/simianarmy/api/v1/chaos"

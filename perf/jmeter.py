@@ -36,10 +36,8 @@ from pathlib import Path
 from random import Random
 from statistics import median
 
-ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "functions")]
-
-from troop.measure.operations import Operations, document_of, parse  # noqa: E402 - after the path is set
+from perf import ROOT
+from troop.measure.operations import Operations, document_of, parse
 
 VERSION = "5.6.3"
 HOME = ROOT / ".build" / "tools" / "jmeter"

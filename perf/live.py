@@ -9,24 +9,20 @@ from __future__ import annotations
 import argparse
 import random
 import statistics
-import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "functions")]
-
-from agent.boot import Boot  # noqa: E402 - after the path is set
-from agent.live import LiveObject, LiveUpload  # noqa: E402
-from tests.unit.agent.fake_account import REGION, FakeAccount  # noqa: E402
-from troop.measure.live import INTERVAL_SECONDS, Live  # noqa: E402
-from troop.measure.live_writer import document_of  # noqa: E402
-from troop.measure.recorder import MOST_RECORDED, Recorder  # noqa: E402
-from troop.measure.s3.addresses import address_of  # noqa: E402
-from troop.measure.s3.credentials import Credentials, CredentialStore  # noqa: E402
-from troop.measure.whole_file import write_whole  # noqa: E402
+from agent.boot import Boot
+from agent.live import LiveObject, LiveUpload
+from tests.unit.agent.fake_account import REGION, FakeAccount
+from troop.measure.live import INTERVAL_SECONDS, Live
+from troop.measure.live_writer import document_of
+from troop.measure.recorder import MOST_RECORDED, Recorder
+from troop.measure.s3.addresses import address_of
+from troop.measure.s3.credentials import Credentials, CredentialStore
+from troop.measure.whole_file import write_whole
 
 _START = 1_000_000
 _TIMES = 4000

@@ -27,10 +27,7 @@ from random import Random
 from statistics import median
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "functions"))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from perf import jmeter
+from perf import ROOT, jmeter
 from tests.unit.measure.test_hdr_log import written
 from troop.measure.histogram import Histogram, highest_in, index_of, lowest_in
 from troop.measure.merge import Merger
@@ -39,7 +36,6 @@ from troop.measure.summary import LEVELS, SERIES, Clock, Samples, Summary, parse
 from troop.measure.windows import Windows, step_for
 from troop.shared.garbage import without_collections
 
-ROOT = Path(__file__).resolve().parents[1]
 VERSION = "2.1.12"
 """The version of HdrHistogram."""
 START = 1_790_000_000

@@ -13,12 +13,8 @@ import random
 import sys
 import time
 from collections import Counter
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "functions")]
-
-from tests.model.history import Failed, run  # noqa: E402 - after the path is set
+from tests.model.history import Failed, run
 
 CHUNK = 250
 

@@ -10,15 +10,10 @@ figure.
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import dataclass
 from itertools import accumulate
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "functions")]
-
-from troop.chaos.recovery import CONFIRM_WAIT, wait_before  # noqa: E402 - after the path is set
+from troop.chaos.recovery import CONFIRM_WAIT, wait_before
 
 DAYS, HOURS, TICKS_A_DAY = 21, 730, 28
 """Business days and hours of a month; ticks of a day, from 09:00 to 15:45, every 15 minutes."""

@@ -9,19 +9,14 @@ from __future__ import annotations
 
 import argparse
 import random
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 from statistics import median
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "functions"))
-
-from troop.measure.recorder import Recorder  # noqa: E402 - after the path is set
+from troop.measure.recorder import Recorder
 
 _DRAWN = random.Random(1)
 TIMES = [_DRAWN.lognormvariate(-6.2, 0.9) for _ in range(4096)]

@@ -20,8 +20,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "functions")]
 MOST_SECONDS = 1.0
 LARGEST = 2 * 1024 * 1024
 PATH = "/benchmarks/estimate"

@@ -14,19 +14,15 @@ import argparse
 import gzip
 import json
 import multiprocessing
-import resource
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from pathlib import Path
 from random import Random
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "functions"))
-
+from perf import peak_mb
 from perf.merge import START, times
 from troop.bench.admission.spending import Terms
 from troop.bench.definition import names, roster
@@ -147,17 +143,12 @@ def synthetic_run(cells: int, nodes: int, seconds: int, with_parts: bool = True)
 def measure(cells: int, nodes: int, seconds: int, with_parts: bool) -> str:
     """Measures one run; returns a line of the table."""
     run = synthetic_run(cells, nodes, seconds, with_parts)
-    before, began = _most_memory(), time.perf_counter()
+    before, began = peak_mb(), time.perf_counter()
     document = build(run, AT, "perf").model_dump_json().encode()
     took = time.perf_counter() - began
     packed = gzip.compress(document, 6)
     sizes = f"{len(run.cell['results.json']) / 1e6:>12.1f}{len(document) / 1e6:>9.1f}{len(packed) / 1e6:>9.1f}"
-    return f"{cells:>6}{nodes:>7}{sizes}{took:>9.2f}{_most_memory() - before:>9.0f}{_most_memory():>9.0f}"
-
-
-def _most_memory() -> float:
-    """Returns the peak memory of this process in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return f"{cells:>6}{nodes:>7}{sizes}{took:>9.2f}{peak_mb() - before:>9.0f}{peak_mb():>9.0f}"
 
 
 def main() -> None:

@@ -25,9 +25,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from perf import ROOT
 from tests.unit.tls import certificate
 
-ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "benchmarks" / "s3-range-read"
 SIZE, OBJECTS = 1 << 20, 1000
 LENGTHS = 1024, 10240

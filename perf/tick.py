@@ -21,11 +21,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "functions")]
-
-from local.launcher import LocalAccount  # noqa: E402 - after the path is set
-from local.settings import local_settings  # noqa: E402
+from local.launcher import LocalAccount
+from local.settings import local_settings
+from perf import say
 
 LATENCY = {
     "autoscaling:DescribeAutoScalingGroups": 0.5,
@@ -52,19 +50,15 @@ def main() -> None:
         "troop:probability": options.probability,
         "troop:leashed": True,
     }
-    with LocalAccount("perf-tick", processes=False, progress=_say) as account:
+    with LocalAccount("perf-tick", processes=False, progress=say) as account:
         outputs = account.deploy(context)
-        _say(f"creating {options.groups:,} groups")
+        say(f"creating {options.groups:,} groups")
         _create(account, options.groups, options.instances)
         account.forget_decisions()
         started = time.monotonic()
         history = _tick(account, outputs["ChaosStateMachineArn"])
         seconds = time.monotonic() - started
         _report(options.groups, seconds, history, account.decisions(), *_decider(account.pid))
-
-
-def _say(message: str) -> None:
-    print(message, file=sys.stderr, flush=True)
 
 
 def _create(account: LocalAccount, groups: int, instances: int) -> None:
@@ -90,7 +84,7 @@ def _create(account: LocalAccount, groups: int, instances: int) -> None:
     with ThreadPoolExecutor(4) as pool:
         for done, _ in enumerate(pool.map(create, range(groups)), 1):
             if done % 500 == 0:
-                _say(f"{done:,} groups")
+                say(f"{done:,} groups")
 
 
 def _tick(account: LocalAccount, machine: str) -> list[dict[str, Any]]:

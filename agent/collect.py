@@ -1,4 +1,4 @@
-"""Reads the files that a script's recorders left."""
+"""Reads the files that a script's recorders and collectors left."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from troop.measure import recordings, separate
 from troop.measure.operations import Operations, OperationsError
 from troop.measure.recorder import FORMAT
 from troop.measure.separate import MOST_ROWS, Separate
+from troop.measure.summary import Samples, SummaryError, parse_samples
+from troop.measure.tool_samples import FORMAT as SAMPLES_FORMAT
+from troop.measure.tool_samples import replace_samples
 
 LARGEST = 64 << 20
 MOST_FILES = 4096
@@ -68,6 +71,29 @@ def separate_in(results: Path, problems: list[str]) -> tuple[Separate, ...]:
     if len(rows) > MOST_ROWS:
         problems.append(f"the script left {len(rows)} separate rows; only {MOST_ROWS} are kept")
     return tuple(rows[:MOST_ROWS])
+
+
+def samples_with(results: Path, sampled: Samples | None, problems: list[str]) -> Samples | None:
+    """Returns the agent's samples, replaced by those of ``samples-*.json`` where both cover the same time.
+
+    Args:
+        problems: receives a sentence for each unreadable file; all other files are used.
+    """
+    files = sorted(results.glob("samples-*.json"))
+    if len(files) > MOST_FILES:
+        problems.append(f"the script left {len(files)} files of samples; only {MOST_FILES} are read")
+    for path in files[:MOST_FILES]:
+        try:
+            document = _read(path)
+            if not isinstance(document, dict) or document.get("format") != SAMPLES_FORMAT:
+                raise ValueError(f"the format must be {SAMPLES_FORMAT}")
+            samples = parse_samples(document.get("samples"))
+        except (OSError, ValueError, OperationsError, SummaryError) as error:
+            problems.append(f"{path.name} of the script's results cannot be read: {error}")
+            continue
+        if sampled is not None and samples is not None:
+            sampled = replace_samples(sampled, samples)
+    return sampled
 
 
 def _read(path: Path) -> Any:

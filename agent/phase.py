@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from agent.barrier import Release
 from agent.clock import correction
-from agent.collect import lost_in, operations_in, separate_in
+from agent.collect import lost_in, operations_in, samples_with, separate_in
 from agent.command import Command, Ended, line_for
 from agent.errors import Lost
 from agent.live import LiveUpload, Put
@@ -15,7 +15,6 @@ from agent.log import say
 from agent.output import BoundedOutput
 from agent.place import Place
 from agent.sampler import Sampler
-from agent.script_samples import samples_with
 from troop.measure.live import Live
 from troop.measure.summary import FAILED, LOST, MOST_BYTES, OK, TIMED_OUT, Clock, Summary
 from troop.measure.summary_size import TARGET_BYTES, fit_summary

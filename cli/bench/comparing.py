@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Literal
 
 from cli.bench import compared_searches
 from cli.bench import pricing as prices
 from cli.bench.compared_row import NARROW, named, row_of
-from cli.bench.other_differences import other_differences
 from cli.bench.pairing import Cells, Chosen, IncomparableError, cells_of, example, is_one_run, matched, same, variants
 from cli.bench.pricing import AS_BOUGHT, Pricing
 from troop.bench.records.record import CellStatus
 from troop.measure.operations import TOTAL
 from troop.report.comparison import Basis, Comparison, Equal, Row, Side
-from troop.report.document import Cell, Report
+from troop.report.document import Cell, Fleet, Report
 
 UNSURE = (
     "the noise is unknown, as with one repetition on a side: what a side needs at equal throughput, and its cost, may "
@@ -26,6 +25,16 @@ WIDE = (
     f"a difference is within the noise, and its interval exceeds {NARROW[0]:g} to {NARROW[1]:g}: what a side "
     "needs at equal throughput, and its cost, may be chance. Run more repetitions"
 )
+
+
+_VERSIONS = ("image", "kernel", "agent")
+_PLACES: tuple[tuple[str, Callable[[Fleet], Iterable[str]]], ...] = (
+    ("instance type", lambda fleet: [fleet.instance_type]),
+    ("zone", lambda fleet: fleet.zones),
+)
+
+_MOST_NAMED = 4
+"""The most values to name of a side."""
 
 
 def compare(
@@ -63,7 +72,7 @@ def compare(
     a, b = compared_searches.with_answers(a), compared_searches.with_answers(b)
     answered = compared_searches.answer_labels(a, b)
     mine, other = variants(a), variants(b)
-    warnings = [*left_out, *_different(a.report, b.report), *other_differences(a.report, b.report, mine, other)]
+    warnings = [*left_out, *_different(a.report, b.report), *_other_differences(a.report, b.report, mine, other)]
     cells = [[cell for one in side.values() for cell in one.cells] for side in (mine, other)]
     prices.refuse_unknown(pricing, *cells)
     for name, each in zip("AB", cells, strict=True):
@@ -198,3 +207,40 @@ def _fleets(cells: Sequence[Cell]) -> str:
 
 def _range(counts: set[int]) -> str:
     return str(min(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
+
+
+def _other_differences(a: Report, b: Report, mine: Mapping[str, Cells], other: Mapping[str, Cells]) -> Iterator[str]:
+    """Yields a warning for each difference besides what the sides compare: images, kernels, agents, instance types and
+    zones. What a side does not know is not compared.
+
+    Args:
+        mine, other: the cells that count, by variant.
+    """
+    for subject in _VERSIONS:
+        yield from _differs(subject, *({v.version for v in report.versions if v.what == subject} for report in (a, b)))
+    ours, theirs = _fleets_by_role(mine), _fleets_by_role(other)
+    for role in ours:
+        for subject, values in _PLACES:
+            sides = (ours[role], theirs.get(role, []))
+            yield from _differs(
+                f"{subject} of {role}", *({one for fleet in side for one in values(fleet)} for side in sides)
+            )
+
+
+def _fleets_by_role(variants: Mapping[str, Cells]) -> dict[str, list[Fleet]]:
+    by_role: dict[str, list[Fleet]] = {}
+    for fleet in (fleet for cells in variants.values() for cell in cells.cells for fleet in cell.fleets):
+        by_role.setdefault(fleet.role, []).append(fleet)
+    return by_role
+
+
+def _differs(subject: str, a: set[str], b: set[str]) -> Iterator[str]:
+    if a and b and a != b:
+        sides = f"{_named_values(a)} in A, {_named_values(b)} in B"
+        yield f"the {subject} differs: {sides}; a difference of the results may come from it"
+
+
+def _named_values(values: set[str]) -> str:
+    named = sorted(values)
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return ", ".join(named[:_MOST_NAMED]) + more

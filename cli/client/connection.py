@@ -1,18 +1,20 @@
-"""Connects a command to the deployment that the options before its name select."""
+"""Connects a command to the deployment that the options before its name select, and compares their versions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import typer
 
-from cli.client.api import SignedApi
+from cli.client.api import Answer, Api, SignedApi
 from cli.client.client import TroopClient
 from cli.client.deployment import Deployment, find_deployment
-from cli.client.versions import VersionCheck
 from cli.shared import aws, show
 from cli.shared.context import Options
+from troop.shared.version import VERSION, VERSION_HEADER, is_older
 
 
 @dataclass(frozen=True)
@@ -50,3 +52,36 @@ def distinct_notes() -> Callable[[str], None]:
 def connection(ctx: typer.Context) -> Connection:
     """Returns the connection of the running command."""
     return connect(ctx.obj)
+
+
+def _note(message: str) -> None:
+    show.note(f"troop: {message}", style="yellow")
+
+
+@dataclass
+class VersionCheck:
+    """An API whose answers are checked: if the deployment is newer than the command, it says so once, on stderr.
+
+    The API itself refuses a command that is too old (:data:`troop.shared.version.OLDEST_COMMAND`).
+
+    Attributes:
+        api: sends the requests.
+        where: the deployment, for the message.
+        note: prints the message.
+    """
+
+    api: Api
+    where: str
+    note: Callable[[str], None] = _note
+    _first: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def request(
+        self, method: str, path: str, query: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
+    ) -> Answer:
+        """Sends a request; see :class:`cli.client.api.SignedApi`."""
+        answer = self.api.request(method, path, query, body)
+        deployed = answer.headers.get(VERSION_HEADER, "")
+        # Several threads send requests; the lock is never released, so that only the first of them prints.
+        if is_older(VERSION, deployed) and self._first.acquire(blocking=False):
+            self.note(f"this command has version {VERSION}, {self.where} has {deployed}: upgrade the command")
+        return answer

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from cli.chaos import malformed, time_zones
+from cli.chaos import malformed
 from cli.chaos.switch import describe
 from cli.client.connection import connection
 from cli.shared import listings, show
 from cli.shared.errors import Exit
 from cli.shared.listings import Column
+from troop.shared import zones
 
 _COLUMNS = (
     Column("", lambda check: check["status"]),
@@ -32,7 +33,7 @@ def doctor(
     form = listings.form_of(output, as_json)
     conn = connection(ctx)
     health = conn.client.health()
-    health["checks"] += [time_zones.check(health.get("time_zones")), malformed.check(conn.client)]
+    health["checks"] += [_check_time_zones(health.get("time_zones")), malformed.check(conn.client)]
     grades = {check["status"] for check in health["checks"]}
     health["status"] = next((grade for grade in ("fail", "warn") if grade in grades), "ok")
     if listings.is_for_programs(form):
@@ -46,3 +47,21 @@ def doctor(
     bad = {"fail", "warn"} if strict else {"fail"}
     if health["status"] in bad:
         raise typer.Exit(Exit.FAILED)
+
+
+def _check_time_zones(deployed: str | None) -> dict[str, Any]:
+    """Returns the check in the form of GET /health.
+
+    Args:
+        deployed: the functions' release of the IANA time zones, such as ``2026f``; None if they do not tell it.
+    """
+    base: dict[str, Any] = {"name": "time-zones-here", "value": None, "threshold": 0}
+    if deployed == zones.VERSION:
+        return base | {"status": "ok", "value": 0, "detail": f"as in the functions: {deployed}", "todo": ""}
+    detail = f"this command has {zones.VERSION}, the functions have {deployed or 'an unknown release'}"
+    todo = "plans and the page can differ from what happens: "
+    if deployed and deployed > zones.VERSION:  # a year and a letter sort by age
+        todo += "update the package tzdata of this command"
+    else:
+        todo += "deploy again with this version"
+    return base | {"status": "warn", "value": 1, "detail": detail, "todo": todo}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop.chaos.aws.decision_log import log_decisions
 from troop.chaos.aws.decision_table import put_work
+from troop.chaos.decisions import Decision
 from troop.chaos.wiring.tick import tick
 from troop.chaos.work_keys import work_key
 from troop.shared import moments
@@ -19,6 +20,16 @@ from troop.shared.aws.metrics import emit
 from troop.shared.metrics import CALENDAR, REASON, Metric
 from troop.shared.variables import Variable
 from troop.shared.wiring import environment
+
+MOST_GROUPS = 10
+"""The most groups that a decision's line names; ``group_count`` is their total."""
+
+LONGEST_DETAIL = 1000
+"""The most characters of a detail in a decision's line; the table stores all of it."""
+
+# Omits what is the same in all lines of a function, and has its own name to do so: a tick over many units writes as
+# many lines, and every byte costs.
+decision_logger = Logger(service="decisions", location=None, xray_trace_id=None)
 
 logger = Logger()
 
@@ -37,7 +48,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     key = work_key(execution, started)
     if work:
         put_work(client("s3"), bucket, key, work)
-    log_decisions(decisions, execution)
+    _log_decisions(decisions, execution)
     reasons = Counter(d.reason for d in decisions)
     logger.info("decided", calendar=event["calendar"], units=len(decisions), reasons=dict(reasons), execution=execution)
     if (strays := ticked.strays).count:
@@ -59,3 +70,20 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         "max_in_flight": environment.settings().max_in_flight,
         "reasons": dict(reasons),
     }
+
+
+def _log_decisions(decisions: Iterable[Decision], execution: str) -> None:
+    """Writes one line for each decision: a copy of the table's records for queries over many units and days."""
+    decision_logger.set_correlation_id(execution)
+    for decision in decisions:
+        decision_logger.info(
+            "decision",
+            unit=decision.unit,
+            day=decision.day.isoformat() if decision.day else None,
+            reason=decision.reason,
+            detail=decision.detail[:LONGEST_DETAIL],
+            groups=list(decision.groups[:MOST_GROUPS]),
+            group_count=len(decision.groups),
+            rolled=decision.rolled,
+            probability=decision.policy.probability.value,
+        )

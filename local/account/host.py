@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import os
+import random
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -16,11 +19,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .addresses import AddressBlock
 from .reach import is_closed, reach_of
 from .runner import MARK
 
 _POLL_SECONDS = 0.1
+_RESERVATION_PORT = 45454
 _CONSOLE_TAIL = 64 << 10
 _SLEEP = b"#!/bin/sh\nexec sleep infinity\n"
 
@@ -203,3 +206,39 @@ def _fail(why: str) -> None:
 def _decoded(user_data: Any) -> bytes:
     """Decodes user data, which moto stores in base64 as text or, from a launch template, in another type."""
     return base64.b64decode(user_data if isinstance(user_data, str) else user_data.as_bytes())
+
+
+class AddressBlock:
+    """A /16 block of the loopback network, which no other account on this machine uses: a socket reserves it while the
+    account runs. Instances in networks of their own get addresses of 10.0.0.0/8 in its place.
+    """
+
+    def __init__(self) -> None:
+        self._socket, self.second = self._reserve()
+        self._numbers = itertools.count()
+
+    @staticmethod
+    def _reserve() -> tuple[socket.socket, int]:
+        candidates = list(range(16, 250))
+        random.shuffle(candidates)
+        for second in candidates:
+            held = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            try:
+                held.bind((f"127.{second}.255.254", _RESERVATION_PORT))
+            except OSError:
+                held.close()
+            else:
+                return held, second
+        raise RuntimeError("every block of 127.0.0.0/8 is taken by another local account")
+
+    def take(self, closed: bool) -> str:
+        """Returns an unused address, so that a replacement differs from its predecessor.
+
+        Args:
+            closed: whether it is for a network of its own, which has no loopback addresses.
+        """
+        number = next(self._numbers)
+        third, fourth = divmod(number, 250)
+        if third > 250:
+            raise RuntimeError("the block of loopback addresses is used up")
+        return f"{10 if closed else 127}.{self.second}.{third}.{fourth + 1}"

@@ -18,7 +18,7 @@ from tests.aws_facts.sources import model, text_of
         ("troop.chaos.aws.health_reads.UNITS_READ", "dynamodb KeyList"),
         ("troop.chaos.aws.decision_table._BATCH", "dynamodb WriteRequests"),
         ("troop.bench.aws.fleets.AT_ONCE", "ec2 RequestInstanceTypeList"),
-        ("troop.bench.aws.ec2_offerings.AT_ONCE", "ec2 RequestInstanceTypeList"),
+        ("troop.bench.aws.admission_reads.AT_ONCE", "ec2 RequestInstanceTypeList"),
         ("troop.chaos.aws.health_reads.RUNS_READ", "stepfunctions PageSize"),
         ("troop.bench.aws.stored_schedules._SECONDS", "scheduler MaximumEventAgeInSeconds"),
         ("troop.bench.aws.stored_schedules._ATTEMPTS", "scheduler MaximumRetryAttempts"),

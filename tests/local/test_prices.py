@@ -10,9 +10,9 @@ import pytest
 from botocore.exceptions import ClientError
 
 from troop.bench.admission.quotas import quota_of
+from troop.bench.aws.admission_reads import read_quotas
 from troop.bench.aws.price_list import PriceList
 from troop.bench.aws.spot_prices import read_spot_prices
-from troop.bench.aws.vcpu_quotas import read_quotas
 from troop.bench.definition.definition import ON_DEMAND, SPOT
 
 from .helpers import World, allow

@@ -17,7 +17,6 @@ from troop.measure.operations import TOTAL
 from troop.report import points
 from troop.report.document import Cell, Operation, Phase, Report
 from troop.report.formatting import number
-from troop.report.timeouts import CONNECT, READ, timeouts
 from troop.report.totals import rows_of
 
 MOST_ROWS: Final = 6000
@@ -28,6 +27,16 @@ SCALE: Final = "scale step"
 
 _PARAMETER = "parameters."
 _COUNT = re.compile(r"fleets\..+\.count")
+
+CONNECT: Final = "connect"
+READ: Final = "read"
+OTHER: Final = "other"
+"""Time-outs whose cause is unknown: of other tools, and of earlier versions."""
+
+_TIMEOUT = re.compile(r"time[-_. ]?d?[-_. ]?out", re.IGNORECASE)
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_CONNECT = frozenset({"connect", "connection", "connecting"})
+_READ = frozenset({"read", "reading", "socket"})
 
 _MEASURES: Final = (
     ("Throughput", "operations/s"),
@@ -162,3 +171,17 @@ def _is_offered(measure: int, values: list[float | None]) -> bool:
 def _titles(groups: list[tuple[str, str, str]]) -> list[str]:
     several = [len({group[place] for group in groups}) > 1 for place in range(2)]
     return [" · ".join([*(group[n] for n in range(2) if several[n]), group[2]]) for group in groups]
+
+
+def timeouts(errors: Mapping[str, int]) -> dict[str, int]:
+    """Adds up the timeouts of errors by kind: ``connect``, ``read`` or ``other``.
+
+    Java's SocketTimeoutException is a read timeout, because connecting has an exception of its own.
+    """
+    counts: dict[str, int] = {}
+    for kind, count in errors.items():
+        if _TIMEOUT.search(kind):
+            words = {word.lower() for word in _WORDS.findall(kind)}
+            which = CONNECT if words & _CONNECT else READ if words & _READ else OTHER
+            counts[which] = counts.get(which, 0) + count
+    return counts

@@ -16,7 +16,6 @@ from troop.report.document import Cell, Finding, Node, Operation, Phase, Scaling
 from troop.report.fleets import REBALANCE
 from troop.report.points import is_beyond
 from troop.report.processors import FULL, WAITING
-from troop.report.tool_limits import tool_limits
 
 UNEQUAL = 0.2
 """The relative difference from the role's median from which a node counts as unequal."""
@@ -37,6 +36,14 @@ BEYOND = 10
 
 GROWN = 0.7
 """The efficiency at the most nodes below which the report explains the growth."""
+
+TOOL_LIMITS = {
+    "JMeter": "Times of {names} are whole milliseconds, because JMeter logs no fractions. Differences of a millisecond "
+    "mean nothing.",
+    "k6": "Times of {names} leave out name resolution, connecting and TLS: k6 measures from sending a request to the "
+    "last byte of its answer.",
+}
+"""What a tool's times leave out or round, by its name: a reader of a report does not see how they were measured."""
 
 _PERCENTILES = (("p99_9_ms", "p99.9", 0.001), ("p99_ms", "p99", 0.01), ("p95_ms", "p95", 0.05), ("p90_ms", "p90", 0.1))
 
@@ -346,3 +353,14 @@ def _percent(share: float) -> str:
 
 def _and(parts: Sequence[str]) -> str:
     return "; ".join(parts)
+
+
+def tool_limits(cells: Iterable[Cell]) -> list[str]:
+    """Returns a sentence for each tool that measured operations with times."""
+    names: dict[str, dict[str, None]] = {}
+    for one in (one for cell in cells for phase in cell.phases for one in phase.operations):
+        for tool in one.tools if one.max_ms is not None else ():
+            names.setdefault(tool, {})[one.operation] = None
+    return [
+        TOOL_LIMITS[tool].format(names=name_some(list(each))) for tool, each in names.items() if tool in TOOL_LIMITS
+    ]

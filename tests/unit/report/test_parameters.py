@@ -9,7 +9,7 @@ import pytest
 from tests.unit.cli.reports import cell, operation, report
 from troop.report import parameters
 from troop.report.document import Cell
-from troop.report.timeouts import timeouts
+from troop.report.parameters import timeouts
 
 
 def swept(number: int, threads: int, scale: str = "n1", **more: Any) -> Cell:
@@ -106,7 +106,13 @@ def test_totals_stay_if_there_are_too_many_rows(monkeypatch: pytest.MonkeyPatch)
         ("read-timeout", "read"),
         ("SocketTimeoutException", "read"),
         ("timeout", "other"),
+        ("connect_timeout", "connect"),
+        ("ConnectTimeoutError", "connect"),
+        ("connection timed out", "connect"),
         ("WriteTimeout", "other"),
+        ("thread-timeout", "other"),
+        ("spread_timeout", "other"),
+        ("disconnect-timeout", "other"),
         ("connection", None),
         ("http-504", None),
         ("connect", None),

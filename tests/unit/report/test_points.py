@@ -18,7 +18,6 @@ from troop.report.build import build
 from troop.report.document import Cell, Fleet, Limit, Phase, Report, Search
 from troop.report.points import combined
 from troop.report.scaling import scaling
-from troop.report.timeouts import timeouts
 
 SCRIPT = "var echarts = {};"
 
@@ -172,23 +171,6 @@ def test_the_share_of_repeats_is_that_of_their_counts() -> None:
     ]
     assert combined(repeats).share == 0.5
     assert combined([*repeats, operation(1.0)]).share is None
-
-
-@pytest.mark.parametrize(
-    ("kind", "which"),
-    [
-        ("read-timeout", "read"),
-        ("SocketTimeoutException", "read"),
-        ("connect_timeout", "connect"),
-        ("ConnectTimeoutError", "connect"),
-        ("connection timed out", "connect"),
-        ("thread-timeout", "other"),
-        ("spread_timeout", "other"),
-        ("disconnect-timeout", "other"),
-    ],
-)
-def test_timeouts_are_recognized_by_whole_words(kind: str, which: str) -> None:
-    assert timeouts({kind: 2, "reset": 1}) == {which: 2}
 
 
 def test_points_beyond_the_limits_of_a_search_give_notes_and_no_key_figures() -> None:

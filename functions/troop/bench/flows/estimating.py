@@ -16,8 +16,8 @@ from troop.bench.admission.merging import budget
 from troop.bench.admission.quotas import Requirement
 from troop.bench.admission.reach import Balancer
 from troop.bench.admission.spending import Terms, terms_of
+from troop.bench.aws.admission_reads import read_quotas
 from troop.bench.aws.price_book import PriceBook
-from troop.bench.aws.vcpu_quotas import read_quotas
 from troop.bench.definition.money import Money, rounded
 from troop.bench.definition.plan import Plan
 from troop.bench.definition.problems import Problem

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -17,13 +18,14 @@ from troop.bench.aws.tagged_resources import described
 from troop.bench.definition.money import ZERO
 from troop.bench.flows.cost_records import Increment, count, count_ended, reckon
 from troop.bench.flows.inventory_reader import InventoryReader
-from troop.bench.flows.reservations import mend_reservations
 from troop.bench.flows.teardown import remove_all
 from troop.bench.records.record import Kind, Run, RunStatus
 from troop.bench.removal import reaping, teardown
 from troop.bench.removal.inventory import Inventory, left_behind
-from troop.bench.removal.reaping import Start
+from troop.bench.removal.reaping import PATIENCE, Start
 from troop.bench.removal.teardown import Seen
+from troop.shared.errors import MissingRunError
+from troop.shared.malformed import MalformedItemError
 from troop.shared.metrics import BENCHMARK_KIND, FLEET_KIND
 
 LEFT_BEHIND = "resources of the run were left behind"
@@ -107,7 +109,7 @@ class Reaper:
         reaped.failed += map(str, marked.malformed)
         open_runs = marked.items
         reaped.runs_open.update(map(_kind, open_runs))
-        self._attempt(reaped, "the reservations of nodes", lambda: mend_reservations(self.runs, open_runs, now))
+        self._attempt(reaped, "the reservations of nodes", lambda: _mend_reservations(self.runs, open_runs, now))
         for run in open_runs:
             self._attempt(reaped, run.run, partial(self._overdue, run.run, teardowns, now, reaped))
 
@@ -258,3 +260,32 @@ def _input(detail: Mapping[str, Any]) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return work if isinstance(work, dict) else {}
+
+
+def _mend_reservations(runs: RunTable, open_runs: Iterable[Run], now: datetime) -> None:
+    """Releases reservations without an open run, and reserves the nodes of open runs that lack a reservation.
+
+    Transactions normally keep both consistent. This repairs runs that an earlier version admitted, and manual edits.
+
+    Args:
+        open_runs: from the index, which lags behind: each run is read again before a change.
+    """
+    known = runs.reservations.read()
+    ids = {run.run for run in open_runs}
+    for run in known.unknown(ids):
+        with suppress(MalformedItemError):  # it may be open: its reservation stays
+            record = _find(runs, run)
+            if record is None or record.ended_at is not None:
+                runs.reservations.release(run)
+    for run in sorted(ids - set(known.nodes)):
+        record = _find(runs, run)
+        if record is not None and record.ended_at is None and now - record.at >= PATIENCE:
+            nodes = sum(record.standing.desired.values()) if record.standing else record.nodes
+            runs.reservations.reserve(run, nodes)
+
+
+def _find(runs: RunTable, run: str) -> Run | None:
+    try:
+        return runs.get(run)
+    except MissingRunError:
+        return None

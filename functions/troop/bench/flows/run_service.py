@@ -15,14 +15,12 @@ from troop.bench.admission.merging import unmergeable
 from troop.bench.admission.reach import Balancer, forbidden_targets, unreachable_targets, without_endpoint
 from troop.bench.admission.snapshots import forbidden_snapshots, named_snapshots, unusable_snapshots
 from troop.bench.admission.spending import Bought
-from troop.bench.aws.buckets import read_bucket_regions
-from troop.bench.aws.ec2_offerings import read_offers
+from troop.bench.aws.admission_reads import read_bucket_regions, read_offers, read_snapshots
 from troop.bench.aws.images import read_images
 from troop.bench.aws.run_files import RunFiles, Upload
 from troop.bench.aws.run_keys import RunKeys, Used
 from troop.bench.aws.run_machines import RunMachines
 from troop.bench.aws.run_table import RunPage, RunTable
-from troop.bench.aws.snapshots import read_snapshots
 from troop.bench.aws.surroundings import read_surroundings, subnets_without_s3
 from troop.bench.definition import names
 from troop.bench.definition.cell_order import in_start_order

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.collect import operations_in, separate_in
-from agent.script_samples import samples_with
+from agent.collect import operations_in, samples_with, separate_in
 from troop.measure import recordings
 from troop.measure.collectors import wrk
 from troop.measure.collectors.__main__ import main

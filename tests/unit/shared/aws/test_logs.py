@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from handlers import teardown, watchdog
+from handlers.decide import LONGEST_DETAIL, MOST_GROUPS
 from tests.unit.account.account import CONTEXT, FRIDAY, Account, Cut, calls, cut_at
 from tests.unit.account.benches import Bench
 from tests.unit.account.fixtures import Log
-from troop.chaos.aws.decision_log import LONGEST_DETAIL, MOST_GROUPS
 
 
 def lines(log: Log, message: str) -> list[dict[str, Any]]:

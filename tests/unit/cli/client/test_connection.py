@@ -8,7 +8,7 @@ import pytest
 
 from cli.client.api import Answer
 from cli.client.calls import Calls
-from cli.client.versions import VersionCheck
+from cli.client.connection import VersionCheck
 from cli.shared.errors import CliError, Exit
 from troop.shared.version import VERSION, VERSION_HEADER, is_older
 

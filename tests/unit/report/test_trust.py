@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from troop.report.document import Cell, Operation, Phase
-from troop.report.tool_limits import tool_limits
+from troop.report.trust import tool_limits
 
 
 def cell(*operations: tuple[str, str, float | None]) -> Cell:

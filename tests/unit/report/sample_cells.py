@@ -7,7 +7,9 @@ import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from statistics import NormalDist
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
 
 from troop.measure.operations import TOTAL
 from troop.report.document import (
@@ -33,6 +35,12 @@ BEGAN = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 PERCENTILES = (0, 10, 25, 50, 75, 90, 95, 97.5, 99, 99.5, 99.9, 99.95, 99.99, 99.999)
 ZONES = ("eu-west-1a", "eu-west-1b", "eu-west-1c")
 _NORMAL = NormalDist()
+Part = TypeVar("Part", bound=BaseModel)
+
+
+def changed(part: Part, **values: Any) -> Part:
+    """Copies a part of a report, with other values."""
+    return part.model_copy(update=values)
 
 
 def measured(cell: str, servers: int, threads: int, repetition: int, steps: int = 132) -> Cell:
@@ -41,8 +49,8 @@ def measured(cell: str, servers: int, threads: int, repetition: int, steps: int 
     rate = servers * (7900 if threads >= 200 else 5200) * (1 - 0.006 * servers) * dice.uniform(0.98, 1.02)
     base = threads / 160 * dice.uniform(0.95, 1.05)
     errors = {"connect-timeout": 3 * servers, "read-timeout": 34 * servers, "unavailable": 2}
-    writes = _operation("write", rate, base, 600, errors, dice).model_copy(update={"share": 0.9})
-    reads = _operation("read", rate / 9, base * 1.7, 600, {}, dice).model_copy(update={"share": 0.1})
+    writes = changed(_operation("write", rate, base, 600, errors, dice), share=0.9)
+    reads = changed(_operation("read", rate / 9, base * 1.7, 600, {}, dice), share=0.1)
     total = _operation(TOTAL, rate * 10 / 9, base * 1.1, 600, errors, dice)
     begun = BEGAN + timedelta(minutes=21 * int(cell[1:]))
     phases = ("launch", "boot", "ring", "measure", "collect", "teardown", "over")
@@ -97,10 +105,10 @@ def measured(cell: str, servers: int, threads: int, repetition: int, steps: int 
                 warm_up_seconds=60,
                 measured_from=begun + timedelta(minutes=10),
                 operations=[
-                    writes.model_copy(update={"cost_per_million": amount * 2.9 / 3600 / rate * 1e6}),
-                    reads.model_copy(update={"cost_per_million": amount * 2.9 / 3600 / rate * 9e6}),
+                    changed(writes, cost_per_million=amount * 2.9 / 3600 / rate * 1e6),
+                    changed(reads, cost_per_million=amount * 2.9 / 3600 / rate * 9e6),
                 ],
-                totals=[total.model_copy(update={"cost_per_million": amount * 2.9 / 3600 / rate * 9e5})],
+                totals=[changed(total, cost_per_million=amount * 2.9 / 3600 / rate * 9e5)],
                 use=[
                     Use(
                         role="servers",
@@ -212,10 +220,10 @@ def _series(rate: float, base: float, servers: int, steps: int, dice: random.Ran
     yield one("servers", None, "iowait", values(7, 0.2))
     yield one("servers", None, "steal", values(0.6, 0.2))
     for node in ("i-0a01", "i-0a02"):
-        yield one("servers", None, "cpu", values(80, 0.04)).model_copy(update={"node": node})
+        yield changed(one("servers", None, "cpu", values(80, 0.04)), node=node)
         for device in ("nvme1n1", "nvme2n1"):
             reads = one("servers", None, "disk_reads", values(150, 0.3))
-            yield reads.model_copy(update={"node": node, "device": device})
+            yield changed(reads, node=node, device=device)
     yield one("drivers", None, "cpu", values(31, 0.05))
     yield one("drivers", None, "iowait", values(0.1, 0.3))
     yield one("servers", None, "disk_reads", values(310 * servers, 0.2))

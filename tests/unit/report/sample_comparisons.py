@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from tests.unit.report.sample_cells import BEGAN
+from tests.unit.report.sample_cells import BEGAN, changed
 from tests.unit.report.sample_reports import HOSTILE
 from troop.report.comparison import Affordable, Basis, Comparison, Equal, Figure, Need, Row, Side, Spread
 
@@ -54,12 +54,11 @@ def compared(repetitions: int = 3, variants: int = 4) -> Comparison:
 def compared_with_attacks() -> Comparison:
     """Whatever can be text is an attack; times of one side are missing."""
     one = compared()
-    row = one.rows[0].model_copy(
-        update={
-            "label": HOSTILE,
-            "operation": HOSTILE,
-            "times": [Figure(name="p99_ms", a=None, b=Spread(median=1, low=1, high=1, repetitions=1), ratio=None)],
-        }
+    row = changed(
+        one.rows[0],
+        label=HOSTILE,
+        operation=HOSTILE,
+        times=[Figure(name="p99_ms", a=None, b=Spread(median=1, low=1, high=1, repetitions=1), ratio=None)],
     )
     side = Side(name=HOSTILE, run=HOSTILE, benchmark=HOSTILE, cells=1, fleets=HOSTILE)
     changes = {"a": side, "b": side, "rows": [row], "unmatched": [HOSTILE], "warnings": [HOSTILE]}
@@ -68,7 +67,7 @@ def compared_with_attacks() -> Comparison:
 
 def nothing_in_common() -> Comparison:
     """Not one row."""
-    return compared().model_copy(update={"rows": [], "fail_below": None, "warnings": [], "unmatched": []})
+    return changed(compared(), rows=[], fail_below=None, warnings=[], unmatched=[])
 
 
 def _compared(label: str, operation: str, repetitions: int, dice: random.Random) -> Row:

@@ -6,7 +6,7 @@ import math
 from datetime import timedelta
 from typing import Any
 
-from tests.unit.report.sample_cells import BEGAN, bill, measured, scaling, separate_row
+from tests.unit.report.sample_cells import BEGAN, bill, changed, measured, scaling, separate_row
 from troop.measure.operations import TOTAL
 from troop.report import instance_limits, saturation, trust
 from troop.report.document import (
@@ -44,26 +44,24 @@ def study(steps: tuple[int, ...] = (3, 6, 12), threads: tuple[int, ...] = (50, 2
                 number += 1
                 cells.append(measured(f"c{number:03}", servers, each, repetition))
     last = cells[-1]
-    cells[-1] = last.model_copy(
-        update={
-            "status": "FAILED",
-            "reason": "measure failed on i-0c7d1: exit code 1: NoHostAvailable: 10.0.1.17:9042 refused the connection",
-            "phases": [],
-            "steps": last.steps[:-2],
-        }
+    cells[-1] = changed(
+        last,
+        status="FAILED",
+        reason="measure failed on i-0c7d1: exit code 1: NoHostAvailable: 10.0.1.17:9042 refused the connection",
+        phases=[],
+        steps=last.steps[:-2],
     )
-    cells[1] = cells[1].model_copy(
-        update={
-            "attempt": 2,
-            "earlier": [
-                Attempt(
-                    cell=cells[1].cell,
-                    status="INVALID",
-                    reason="i-0a417 (servers) was taken back by spot while the cell measured",
-                    amount=0.41,
-                )
-            ],
-        }
+    cells[1] = changed(
+        cells[1],
+        attempt=2,
+        earlier=[
+            Attempt(
+                cell=cells[1].cell,
+                status="INVALID",
+                reason="i-0a417 (servers) was taken back by spot while the cell measured",
+                amount=0.41,
+            )
+        ],
     )
     return Report(
         created_at=BEGAN + timedelta(hours=7),
@@ -81,7 +79,7 @@ def study(steps: tuple[int, ...] = (3, 6, 12), threads: tuple[int, ...] = (50, 2
             at=BEGAN,
             ended_at=BEGAN + timedelta(hours=6, minutes=12),
         ),
-        money=Money(expected=31.2, most=118.75, budget=60, actual=bill(33.4178).model_copy(update={"on_demand": 50})),
+        money=Money(expected=31.2, most=118.75, budget=60, actual=changed(bill(33.4178), on_demand=50)),
         definition=DEFINITION,
         versions=[
             Version(what="machine image", version="ami-0d1c2b3a4e5f60718 (al2023-ami-2023.9.20261110.0-kernel-6.1)"),
@@ -114,26 +112,21 @@ def sweep() -> Report:
                 for repetition in (1, 2):
                     cell = measured(f"c{len(cells) + 1:03}", nodes, threads, repetition, steps=15)
                     values = {"parameters.threads": threads, "parameters.kilobytes": size}
-                    cells.append(
-                        cell.model_copy(
-                            update={"values": values, "parameters": {"threads": threads, "kilobytes": size}}
-                        )
-                    )
-    return study(repetitions=1).model_copy(update={"cells": cells, "scaling": [], "findings": []})
+                    cells.append(changed(cell, values=values, parameters={"threads": threads, "kilobytes": size}))
+    return changed(study(repetitions=1), cells=cells, scaling=[], findings=[])
 
 
 def single() -> Report:
     """One cell of one fleet, whose reads have two kinds and all sorts of errors; all went well."""
-    cell = measured("c001", 3, 50, 1).model_copy(update={"label": "", "scale": None, "values": {}})
-    return study().model_copy(
-        update={
-            "run": Run(run="20261120-093000-0a0b0c0d", name="s3-range-read", status="SUCCEEDED", at=BEGAN),
-            "cells": [cell],
-            "scaling": [],
-            "findings": [],
-            "money": Money(expected=0.4, most=1.2),
-            "definition": {"name": "s3-range-read", "expires_after": "2h"},
-        }
+    cell = changed(measured("c001", 3, 50, 1), label="", scale=None, values={})
+    return changed(
+        study(),
+        run=Run(run="20261120-093000-0a0b0c0d", name="s3-range-read", status="SUCCEEDED", at=BEGAN),
+        cells=[cell],
+        scaling=[],
+        findings=[],
+        money=Money(expected=0.4, most=1.2),
+        definition={"name": "s3-range-read", "expires_after": "2h"},
     )
 
 
@@ -150,45 +143,43 @@ def tiers() -> Report:
     for place, role in enumerate(TIERS):
         for name, part in (("cpu", 1 - 0.15 * place), ("iowait", 0.1), ("steal", 0.01), ("user", 0.7), ("system", 0.2)):
             values = [None if value is None else round(value * part, 2) for value in cpu.values]
-            series.append(cpu.model_copy(update={"role": role, "name": name, "values": values}))
+            series.append(changed(cpu, role=role, name=name, values=values))
     phases = [
-        cell.phases[0].model_copy(
-            update={
-                "label": f"threads={threads}",
-                "point": point,
-                "parameters": {"threads": threads},
-                "operations": [
-                    each.model_copy(update={"operation": f"{kind}:{each.operation}", "count": 16, "errors": {}})
-                    for kind in ("browser", "mobile")
-                    for each in cell.phases[0].operations
-                ],
-                "totals": [each.model_copy(update={"errors": {}}) for each in cell.phases[0].totals],
-                "use": [
-                    Use(role=role, nodes=1, cpu=83.0 - 12 * place, iowait=4.0 * place)
-                    for place, role in enumerate(TIERS)
-                ],
-                "members": [
-                    Node(
-                        node=f"i-{place}",
-                        role=role,
-                        rank=0,
-                        outcome="ok",
-                        count=64,
-                        errors=0,
-                        clock_uncertainty_seconds=0.4,
-                    )
-                    for place, role in enumerate(TIERS)
-                ],
-                "series": series,
-                "separate": [],
-            }
+        changed(
+            cell.phases[0],
+            label=f"threads={threads}",
+            point=point,
+            parameters={"threads": threads},
+            operations=[
+                changed(each, operation=f"{kind}:{each.operation}", count=16, errors={})
+                for kind in ("browser", "mobile")
+                for each in cell.phases[0].operations
+            ],
+            totals=[changed(each, errors={}) for each in cell.phases[0].totals],
+            use=[
+                Use(role=role, nodes=1, cpu=83.0 - 12 * place, iowait=4.0 * place) for place, role in enumerate(TIERS)
+            ],
+            members=[
+                Node(
+                    node=f"i-{place}",
+                    role=role,
+                    rank=0,
+                    outcome="ok",
+                    count=64,
+                    errors=0,
+                    clock_uncertainty_seconds=0.4,
+                )
+                for place, role in enumerate(TIERS)
+            ],
+            series=series,
+            separate=[],
         )
         for point, threads in enumerate((50, 200))
     ]
     fleets = [Fleet(role=role, nodes=1, instance_type="c7g.large", load=role == "drivers") for role in TIERS]
-    whole = cell.model_copy(update={"phases": phases, "fleets": fleets, "cost": None, "hourly": 1.0})
+    whole = changed(cell, phases=phases, fleets=fleets, cost=None, hourly=1.0)
     findings = [*saturation.findings(whole, {}), *trust.findings(whole), *instance_limits.findings(whole, {})]
-    return one.model_copy(update={"cells": [whole], "findings": findings})
+    return changed(one, cells=[whole], findings=findings)
 
 
 def crowd(nodes: int = 60) -> Report:
@@ -197,17 +188,17 @@ def crowd(nodes: int = 60) -> Report:
     (phase,) = one.cells[0].phases
     cpu = next(each for each in phase.series if each.name == "cpu" and not each.node)
     whole = [each for each in phase.series if not each.node]
-    lines = [cpu.model_copy(update={"node": f"i-{n:02}"}) for n in range(nodes)]
-    phase = phase.model_copy(update={"series": [*whole, *lines], "separate": []})
-    return one.model_copy(update={"cells": [one.cells[0].model_copy(update={"phases": [phase]})]})
+    lines = [changed(cpu, node=f"i-{n:02}") for n in range(nodes)]
+    phase = changed(phase, series=[*whole, *lines], separate=[])
+    return changed(one, cells=[changed(one.cells[0], phases=[phase])])
 
 
 def apart() -> Report:
     """One cell, whose tool tells nothing that could be put together."""
     one = single()
     cell = one.cells[0]
-    phase = cell.phases[0].model_copy(update={"operations": []})
-    return one.model_copy(update={"cells": [cell.model_copy(update={"phases": [phase]})]})
+    phase = changed(cell.phases[0], operations=[])
+    return changed(one, cells=[changed(cell, phases=[phase])])
 
 
 def hostile() -> Report:
@@ -215,66 +206,57 @@ def hostile() -> Report:
     long = "parameters.consistency=" + "LOCAL_QUORUM" * 30
     cell = measured("c001", 3, 50, 1)
     phase = cell.phases[0]
-    attacked = cell.model_copy(
-        update={
-            "label": HOSTILE,
-            "reason": HOSTILE,
-            "status": HOSTILE,
-            "values": {HOSTILE: HOSTILE},
-            "fleets": [Fleet(role=HOSTILE, nodes=1, instance_type=HOSTILE, zones={HOSTILE: 1}, purchase={HOSTILE: 1})],
-            "interruptions": [Interruption(node=HOSTILE, role=HOSTILE, action=HOSTILE, time=HOSTILE)],
-            "replaced_nodes": [ReplacedNode(node=HOSTILE, role=HOSTILE, reason=HOSTILE)],
-            "earlier": [Attempt(cell=HOSTILE, status=HOSTILE, reason=HOSTILE)],
-            "steps": [Step(phase=HOSTILE, at=BEGAN)],
-            "cost": Bill(amount=1, lines=[Line(what=HOSTILE, quantity=1, unit=HOSTILE, price=None, amount=None)]),
-            "phases": [
-                phase.model_copy(
-                    update={
-                        "phase": HOSTILE,
-                        "operations": [
-                            one.model_copy(update={"operation": HOSTILE, "role": HOSTILE, "errors": {HOSTILE: 3}})
-                            for one in phase.operations
-                        ],
-                        "series": [
-                            one.model_copy(update={"role": HOSTILE, "operation": one.operation and HOSTILE})
-                            for one in phase.series
-                        ],
-                        "use": [Use(role=HOSTILE, nodes=1, cpu=50)],
-                        "members": [Node(node=HOSTILE, role=HOSTILE, rank=0, outcome=HOSTILE, count=1, errors=1)],
-                        "separate": [separate_row(0).model_copy(update={"tool": HOSTILE, "operation": HOSTILE})],
-                    }
-                )
-            ],
-        }
+    attacked = changed(
+        cell,
+        label=HOSTILE,
+        reason=HOSTILE,
+        status=HOSTILE,
+        values={HOSTILE: HOSTILE},
+        fleets=[Fleet(role=HOSTILE, nodes=1, instance_type=HOSTILE, zones={HOSTILE: 1}, purchase={HOSTILE: 1})],
+        interruptions=[Interruption(node=HOSTILE, role=HOSTILE, action=HOSTILE, time=HOSTILE)],
+        replaced_nodes=[ReplacedNode(node=HOSTILE, role=HOSTILE, reason=HOSTILE)],
+        earlier=[Attempt(cell=HOSTILE, status=HOSTILE, reason=HOSTILE)],
+        steps=[Step(phase=HOSTILE, at=BEGAN)],
+        cost=Bill(amount=1, lines=[Line(what=HOSTILE, quantity=1, unit=HOSTILE, price=None, amount=None)]),
+        phases=[
+            changed(
+                phase,
+                phase=HOSTILE,
+                operations=[
+                    changed(one, operation=HOSTILE, role=HOSTILE, errors={HOSTILE: 3}) for one in phase.operations
+                ],
+                series=[changed(one, role=HOSTILE, operation=one.operation and HOSTILE) for one in phase.series],
+                use=[Use(role=HOSTILE, nodes=1, cpu=50)],
+                members=[Node(node=HOSTILE, role=HOSTILE, rank=0, outcome=HOSTILE, count=1, errors=1)],
+                separate=[changed(separate_row(0), tool=HOSTILE, operation=HOSTILE)],
+            )
+        ],
     )
-    stretched = measured("c002", 6, 50, 1).model_copy(update={"label": long})
-    return study().model_copy(
-        update={
-            "run": Run(run=HOSTILE, name=HOSTILE, description=HOSTILE, size=HOSTILE, status=HOSTILE, reason=HOSTILE),
-            "definition": {HOSTILE: HOSTILE, "script": "\ud800 half a pair", "list": [HOSTILE, {HOSTILE: [HOSTILE]}]},
-            "versions": [Version(what=HOSTILE, version=HOSTILE)],
-            "cells": [attacked, stretched],
-            "scaling": [
-                Scaling(
-                    label=HOSTILE,
-                    phase=HOSTILE,
-                    role=HOSTILE,
-                    operation=HOSTILE,
-                    counted=HOSTILE,
-                    points=[Point(cell=HOSTILE, nodes=1, per_second=1.0)],
-                )
-            ],
-            "findings": [Finding(severity="error", cell=HOSTILE, text=HOSTILE)],
-        }
+    stretched = changed(measured("c002", 6, 50, 1), label=long)
+    return changed(
+        study(),
+        run=Run(run=HOSTILE, name=HOSTILE, description=HOSTILE, size=HOSTILE, status=HOSTILE, reason=HOSTILE),
+        definition={HOSTILE: HOSTILE, "script": "\ud800 half a pair", "list": [HOSTILE, {HOSTILE: [HOSTILE]}]},
+        versions=[Version(what=HOSTILE, version=HOSTILE)],
+        cells=[attacked, stretched],
+        scaling=[
+            Scaling(
+                label=HOSTILE,
+                phase=HOSTILE,
+                role=HOSTILE,
+                operation=HOSTILE,
+                counted=HOSTILE,
+                points=[Point(cell=HOSTILE, nodes=1, per_second=1.0)],
+            )
+        ],
+        findings=[Finding(severity="error", cell=HOSTILE, text=HOSTILE)],
     )
 
 
 def bare() -> Report:
     """What can be missing is; numbers that are none; cells and phases without anything in them."""
     nothing = Operation(role="drivers", operation="read", count=0, per_second=None)
-    odd = nothing.model_copy(
-        update={"operation": "odd", "per_second": math.nan, "max_ms": math.inf, "distribution": [(50.0, math.nan)]}
-    )
+    odd = changed(nothing, operation="odd", per_second=math.nan, max_ms=math.inf, distribution=[(50.0, math.nan)])
     series = Series(role="drivers", operation=None, name="cpu", start=0, step_seconds=1, values=[None, math.nan])
     return Report(
         created_at=BEGAN,
@@ -297,7 +279,7 @@ def bare() -> Report:
                         measured_seconds=1,
                         operations=[nothing, odd],
                         use=[Use(role="drivers", nodes=1)],
-                        series=[series, series.model_copy(update={"values": []})],
+                        series=[series, changed(series, values=[])],
                         members=[Node(node="i-1", role="drivers", rank=0, outcome="lost", count=0, errors=0)],
                     )
                 ],
@@ -309,7 +291,7 @@ def bare() -> Report:
 
 def empty() -> Report:
     """A run that came to nothing."""
-    return bare().model_copy(update={"cells": [], "scaling": []})
+    return changed(bare(), cells=[], scaling=[])
 
 
 def many(cells: int = 200, steps: int = 300) -> Report:
@@ -317,7 +299,7 @@ def many(cells: int = 200, steps: int = 300) -> Report:
     one = study(repetitions=1)
     all_cells = [measured(f"c{n + 1:03}", 3 + 3 * (n % 4), 50 + n // 8, 1 + n % 2, steps) for n in range(cells)]
     threads = tuple(dict.fromkeys(50 + n // 8 for n in range(cells)))
-    return one.model_copy(update={"cells": all_cells, "scaling": list(scaling(all_cells, threads)), "findings": []})
+    return changed(one, cells=all_cells, scaling=list(scaling(all_cells, threads)), findings=[])
 
 
 DEFINITION: dict[str, Any] = {

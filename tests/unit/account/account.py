@@ -168,6 +168,26 @@ class Account:
     def switch(self, **values: bool) -> None:
         self.dynamodb.put_item(TableName="State", Item=typed({"key": "switch"} | values))
 
+    def change(self, table: str, key: dict[str, str], **values: Any) -> None:
+        """Sets attributes of an item, as nobody but a hand does."""
+        updates = {name: {"Action": "PUT", "Value": value} for name, value in typed(values).items()}
+        self.dynamodb.update_item(TableName=table, Key=typed(key), AttributeUpdates=updates)
+
+    def alarm(self, name: str, state: str = "INSUFFICIENT_DATA", **more: Any) -> None:
+        """Creates an alarm, if there is none, and sets its state."""
+        values = {
+            "AlarmName": name,
+            "Namespace": "n",
+            "MetricName": "m",
+            "Statistic": "Sum",
+            "Period": 60,
+            "EvaluationPeriods": 1,
+            "Threshold": 1.0,
+            "ComparisonOperator": "GreaterThanThreshold",
+        }
+        client("cloudwatch").put_metric_alarm(**(values | more))
+        client("cloudwatch").set_alarm_state(AlarmName=name, StateValue=state, StateReason="for the test")
+
     # What is on record
 
     def state(self, key: str) -> dict[str, Any]:

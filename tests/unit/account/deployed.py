@@ -81,20 +81,8 @@ class Deployed:
 
     def alarm(self, name: str, topic: str, state: str = "ALARM") -> None:
         """An alarm in that state, described as the stack's are."""
-        cloudwatch = client("cloudwatch")
-        cloudwatch.put_metric_alarm(
-            AlarmName=name,
-            AlarmDescription=f"It has happened. What to do: docs/runbook.md#{name.removeprefix('Troop-')}",
-            AlarmActions=[topic],
-            Namespace="Troop",
-            MetricName="FailingChecks",
-            Statistic="Sum",
-            Period=300,
-            EvaluationPeriods=1,
-            Threshold=1,
-            ComparisonOperator="GreaterThanOrEqualToThreshold",
-        )
-        cloudwatch.set_alarm_state(AlarmName=name, StateValue=state, StateReason="for the test")
+        description = f"It has happened. What to do: docs/runbook.md#{name.removeprefix('Troop-')}"
+        self.account.alarm(name, state, AlarmDescription=description, AlarmActions=[topic])
 
     def subscribers(self, confirmed: int) -> None:
         """Of the topic of alarms to act on; moto does not count them."""

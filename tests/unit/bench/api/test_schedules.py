@@ -76,12 +76,7 @@ def test_the_months_budget_refuses_a_start_and_the_next_month_does_not(
     half: Half, settings: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     most = schedule()[1]["most"]
-    client("dynamodb").update_item(
-        TableName="State",
-        Key={"key": {"S": "scheduled-cost#2026-11"}},
-        UpdateExpression="SET amount = :amount",
-        ExpressionAttributeValues={":amount": {"N": str(settings["max_scheduled_cost"] - most / 2)}},
-    )
+    half.account.change("State", {"key": "scheduled-cost#2026-11"}, amount=settings["max_scheduled_cost"] - most / 2)
     refused = fire()
     assert refused["run"] is None
     assert "troop:max_scheduled_cost" in refused["refusal"]

@@ -394,13 +394,7 @@ def test_all_cells_and_attempts_use_the_image_of_the_first(bench: Bench) -> None
     bench.launched()
     bench.drop()
     bench.images["arm64"] = "ami-newer"
-    bench.account.dynamodb.update_item(
-        TableName="Runs",
-        Key={"run": {"S": bench.run}, "item": {"S": f"cell#{CELL}"}},
-        UpdateExpression="SET #phase = :launch",
-        ExpressionAttributeNames={"#phase": "phase"},
-        ExpressionAttributeValues={":launch": {"S": "launch"}},
-    )
+    bench.account.change("Runs", {"run": bench.run, "item": f"cell#{CELL}"}, phase="launch")
     bench.launch()
     assert bench.template_data(names.fleet_name(bench.run, CELL, "servers"))["ImageId"] == first["arm64"]
 

@@ -14,7 +14,6 @@ from tests.unit.chaos.build import event
 from troop.chaos.aws.event_items import to_item
 from troop.chaos.events import Event, Status
 from troop.chaos.units import unit_to_url
-from troop.shared.aws.clients import client
 from troop.shared.aws.dynamo import typed
 
 MORNING = datetime(2026, 11, 20, 16, tzinfo=UTC)
@@ -183,14 +182,10 @@ class TestUnit:
         assert unit["policy"]["takes_part"] == {"value": True, "source": "item"}
 
     def test_missing_stop_alarms_are_listed(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-        client("cloudwatch").put_metric_alarm(
-            AlarmName="there", MetricName="m", Namespace="n", Period=60, EvaluationPeriods=1, Threshold=1.0,
-            ComparisonOperator="GreaterThanThreshold", Statistic="Sum",
-        )  # fmt: skip
+        account.alarm("there")
         account.group("web", 0)
         unit = patch("/groups/web", {"stop_alarms": ["nosuch", "there"]})
         assert unit["missing_alarms"] == ["nosuch"]
-
         with calls(monkeypatch, refusing("DescribeAlarms", "Throttling")):
             assert get("/groups/web")["missing_alarms"] is None
 

@@ -12,7 +12,6 @@ from troop.chaos.aws.claim_transaction import ClaimRefused
 from troop.chaos.events import Status
 from troop.chaos.facts import UnitState
 from troop.chaos.wiring.termination import termination
-from troop.shared.aws.clients import client
 from troop.shared.aws.dynamo import typed
 
 DAY = f"day#{FRIDAY}"
@@ -183,11 +182,7 @@ def test_decision_other_than_terminate_is_not_rewritten(account: Account, monkey
 def test_a_policy_that_stayed_the_same_is_no_change(account: Account) -> None:
     account.group("web")
     account.policy("web", probability=1, stop_alarms={"a"}, reason="why not", min_healthy="2")
-    client("cloudwatch").put_metric_alarm(
-        AlarmName="a", EvaluationPeriods=1, ComparisonOperator="GreaterThanThreshold", Threshold=1.0,
-        MetricName="m", Namespace="n", Period=60, Statistic="Sum",
-    )  # fmt: skip
-    client("cloudwatch").set_alarm_state(AlarmName="a", StateValue="OK", StateReason="test")
+    account.alarm("a", "OK")
     assert account.terminate(account.item("web"))["status"] == "TERMINATED"
 
 

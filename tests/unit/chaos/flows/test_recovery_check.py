@@ -22,6 +22,7 @@ from tests.unit.account.account import (
     losing,
     refusing,
 )
+from tests.unit.chaos.flows.test_termination_balanced import behind_a_target_group
 from troop.chaos.events import Event, Status
 from troop.chaos.flows.clock_check import ClockError
 from troop.chaos.replacements import differences
@@ -173,15 +174,7 @@ def test_a_group_deleted_meanwhile_ends_the_watch(account: Account, victim: str)
 def test_a_balancer_that_may_not_be_read_holds_no_place_for_ever(
     account: Account, victim: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def forbidden(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == "DescribeTargetHealth":
-            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "not you"}}, operation)
-        answer = call()
-        if operation == "DescribeAutoScalingGroups":
-            answer["AutoScalingGroups"][0]["TargetGroupARNs"] = ["arn:tg"]
-        return answer
-
-    with calls(monkeypatch, forbidden):
+    with calls(monkeypatch, behind_a_target_group({}, refused="AccessDenied")):
         with pytest.raises(ClientError, match="not you"):
             account.check_recovery(WEB)
         account.clock.forward(hours=2)

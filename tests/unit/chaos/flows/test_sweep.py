@@ -102,12 +102,7 @@ def test_a_stopped_instance_lives(account: Account, monkeypatch: pytest.MonkeyPa
 
 def test_an_instance_that_ec2_has_forgotten_is_gone(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     instance = _left_behind(account, monkeypatch, "UpdateItem")
-    account.dynamodb.update_item(
-        TableName="Events",
-        Key={"event_id": {"S": WEB}},
-        UpdateExpression="SET instance_id = :i",
-        ExpressionAttributeValues={":i": {"S": "i-0123456789abcdef0"}},
-    )
+    account.change("Events", {"event_id": WEB}, instance_id="i-0123456789abcdef0")
     assert instance
     account.clock.forward(minutes=12)
     account.sweep()
@@ -170,13 +165,7 @@ def test_one_that_fails_does_not_stop_the_rest(account: Account, monkeypatch: py
     _left_behind(account, monkeypatch, "UpdateItem", "aaa")
     _left_behind(account, monkeypatch, "UpdateItem", "zzz")
     broken = f"{FRIDAY}#aaa"
-    account.dynamodb.update_item(
-        TableName="Events",
-        Key={"event_id": {"S": broken}},
-        UpdateExpression="SET #s = :s",
-        ExpressionAttributeNames={"#s": "status"},
-        ExpressionAttributeValues={":s": {"S": "BROKEN BY HAND"}},
-    )
+    account.change("Events", {"event_id": broken}, status="BROKEN BY HAND")
     account.clock.forward(minutes=12)
     with pytest.raises(SweepIncompleteError, match=f"{broken}: MalformedItemError"):
         account.sweep()

@@ -85,13 +85,7 @@ def test_cut_anywhere_a_retry_carries_on_with_the_same_instance(
         item = account.item(unit)
         with calls(monkeypatch, cut_at(number, acted)), pytest.raises(Cut, match=operation):
             account.terminate(item)
-        account.dynamodb.update_item(  # room for all these events, without ending any
-            TableName="State",
-            Key={"key": {"S": "in-flight"}},
-            UpdateExpression="SET #c = :zero",
-            ExpressionAttributeNames={"#c": "count"},
-            ExpressionAttributeValues={":zero": {"N": "0"}},
-        )
+        account.change("State", {"key": "in-flight"}, count=0)  # room for all these events, without ending any
         account.dynamodb.delete_item(TableName="State", Key={"key": {"S": DAY}})
         claimed = account.events.get(item["event_id"])
         answer = account.terminate(item)

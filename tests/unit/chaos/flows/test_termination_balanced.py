@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.unit.account.account import Account, calls
+from tests.unit.account.account import Account, Call, Intercept, calls
 
 
-def behind_a_target_group(health: dict[str, str], refused: str = "") -> Callable[[int, str, Callable[[], Any]], Any]:
-    """All groups are behind one target group, whose targets have the states of ``health``, by instance."""
+def behind_a_target_group(health: dict[str, str], refused: str = "", groups: set[str] | None = None) -> Intercept:
+    """All groups, or ``groups``, are behind one target group, whose targets have the states of ``health``."""
 
-    def intercept(number: int, operation: str, call: Callable[[], Any]) -> Any:
+    def intercept(number: int, operation: str, call: Call) -> Any:
         if operation == "DescribeTargetHealth":
             if refused:
                 raise ClientError({"Error": {"Code": refused, "Message": "not you"}}, operation)
@@ -23,7 +22,8 @@ def behind_a_target_group(health: dict[str, str], refused: str = "") -> Callable
         answer = call()
         if operation == "DescribeAutoScalingGroups":
             for group in answer["AutoScalingGroups"]:
-                group["TargetGroupARNs"] = ["arn:tg"]
+                if groups is None or group["AutoScalingGroupName"] in groups:
+                    group["TargetGroupARNs"] = ["arn:tg"]
         return answer
 
     return intercept
@@ -69,17 +69,7 @@ def test_unit_with_unreadable_health_takes_no_place_from_another(
     names = [account.group(f"unit-{number}") for number in range(account.settings["max_in_flight"] + 1)]
     account.decide()
     (last,) = [name for name in names if account.decisions()[name]["reason"] == "in-flight"]
-    unread = {*names} - {last}
-
-    def one_alone(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == "DescribeTargetHealth":
-            raise ClientError({"Error": {"Code": "HealthUnavailable", "Message": "later"}}, operation)
-        answer = call()
-        if operation == "DescribeAutoScalingGroups":
-            for group in answer["AutoScalingGroups"]:
-                group["TargetGroupARNs"] = ["arn:tg"] if group["AutoScalingGroupName"] in unread else []
-        return answer
-
-    with calls(monkeypatch, one_alone):
+    unread = behind_a_target_group({}, refused="HealthUnavailable", groups={*names} - {last})
+    with calls(monkeypatch, unread):
         (item,) = account.work(account.decide())
     assert item["unit"] == last

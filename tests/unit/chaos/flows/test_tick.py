@@ -135,18 +135,8 @@ def test_a_stop_alarm_that_rings_or_does_not_exist_stops(account: Account) -> No
     account.group("web", tags={"troop:stop_alarms": "errors"})
     account.decide()
     assert account.decisions()["web"]["detail"] == "stop alarm errors is unknown: there is no such alarm"
-    client("cloudwatch").put_metric_alarm(
-        AlarmName="errors",
-        MetricName="m",
-        Namespace="n",
-        Statistic="Sum",
-        Period=60,
-        EvaluationPeriods=1,
-        Threshold=1.0,
-        ComparisonOperator="GreaterThanThreshold",
-    )
     for state, reason in [("ALARM", "stop-alarm"), ("INSUFFICIENT_DATA", "stop-alarm"), ("OK", "terminate")]:
-        client("cloudwatch").set_alarm_state(AlarmName="errors", StateValue=state, StateReason="test")
+        account.alarm("errors", state)
         account.clock.forward(seconds=1)
         account.decide()
         assert account.decisions()["web"]["reason"] == reason

@@ -181,10 +181,7 @@ def test_a_group_that_a_service_operates_is_left_alone(account: Account, monkeyp
 def test_alarms_by_the_hundred(account: Account) -> None:
     names = {f"a{number:03d}" for number in range(130)}
     for name in names:
-        client("cloudwatch").put_metric_alarm(
-            AlarmName=name, EvaluationPeriods=1, ComparisonOperator="GreaterThanThreshold", Threshold=1.0,
-            MetricName="m", Namespace="n", Period=60, Statistic="Sum",
-        )  # fmt: skip
+        account.alarm(name)
     assert set(groups.alarm_states(client("cloudwatch"), names | {"missing"})) == names
     assert groups.alarm_states(client("cloudwatch"), []) == {}
 

@@ -151,9 +151,7 @@ def test_a_group_stays_with_every_stranger_that_somebody_attached_to_it(world: W
     assert "would also remove the instance" in reasons[Kind.AUTO_SCALING_GROUP, FLEET]
     assert {(Kind.INSTANCE, ident) for ident in theirs} <= reasons.keys()
 
-    world.autoscaling.detach_instances(
-        AutoScalingGroupName=FLEET, InstanceIds=sorted(theirs), ShouldDecrementDesiredCapacity=True
-    )
+    world.detach(sorted(theirs))
     world.forward(minutes=16)
     removal.reaper().sweep()
     world.tear_down()
@@ -182,9 +180,7 @@ def test_a_detached_node_is_removed(world: World) -> None:
     world.admit()
     world.launch_by_the_rules()
     nodes = world.members(FLEET)
-    world.autoscaling.detach_instances(
-        AutoScalingGroupName=FLEET, InstanceIds=nodes, ShouldDecrementDesiredCapacity=True
-    )
+    world.detach(nodes)
     world.ec2.delete_tags(Resources=nodes, Tags=[{"Key": "aws:autoscaling:groupName"}])
     world.tear_down()
     all_gone(world)
@@ -195,9 +191,7 @@ def test_a_node_that_has_lost_its_profile_is_named_and_stays_on_record(world: Wo
     world.launch_by_the_rules()
     (node, _) = world.members(FLEET)
     world.runs.resources.record_seen([Resource(RUN, "c001", Kind.INSTANCE, node, NOON)], NOON)
-    world.autoscaling.detach_instances(
-        AutoScalingGroupName=FLEET, InstanceIds=[node], ShouldDecrementDesiredCapacity=True
-    )
+    world.detach([node])
     _profile(node, None)
     world.tear_down()
     record = world.runs.get(RUN)

@@ -317,9 +317,7 @@ def test_a_volume_of_a_node_is_recorded_and_goes_although_somebody_detaches_it(l
 
 def test_an_instance_that_cannot_go_holds_up_no_other(launched: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """EC2 refuses the whole call for the sake of one id."""
-    launched.autoscaling.detach_instances(
-        AutoScalingGroupName=FLEET, InstanceIds=launched.members(FLEET), ShouldDecrementDesiredCapacity=True
-    )
+    launched.detach(launched.members(FLEET))
     first = sorted(_names_left(launched, "instance"))[0]
     launched.ec2.modify_instance_attribute(InstanceId=first, DisableApiTermination={"Value": True})
     work = launched.step("remove", launched.step("close", {"run": RUN}))

@@ -288,6 +288,14 @@ class World:
         self.step("conclude", work)
         return int(work["passes"])
 
+    def detach(self, instances: list[str]) -> None:
+        """Takes instances out of the group of the run's drivers, which then wants fewer."""
+        self.autoscaling.detach_instances(
+            AutoScalingGroupName=names.fleet_name(RUN, "c001", "drivers"),
+            InstanceIds=instances,
+            ShouldDecrementDesiredCapacity=True,
+        )
+
     def reap(self, event: dict[str, Any] | None = None) -> dict[str, Any]:
         answer: dict[str, Any] = reaper.handler(event or {"id": "1"}, CONTEXT)  # type: ignore[arg-type]
         return answer

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from troop.bench.definition.keys import duration, finite, key, matching, one_of
 from troop.bench.definition.search import ANSWERS
-from troop.shared.codec import stored
+from troop.measure.operations import NAME
 
 MEAN, MAX, PER_SECOND, BYTES, ERROR_RATE = "mean_ms", "max_ms", "per_second", "bytes_per_second", "error_rate"
 
@@ -32,7 +33,7 @@ RATES = (PER_SECOND, BYTES)
 """Figures for which more is better: only these can have a least value."""
 
 
-_OMIT = stored(omit=True)
+_VALUE = finite(0, 2**53)
 
 
 @dataclass(frozen=True)
@@ -47,12 +48,37 @@ class PhaseLimit:
         role: None for the role that generates load.
     """
 
-    figure: str
-    at_most: float | None = field(default=None, metadata=_OMIT)
-    at_least: float | None = field(default=None, metadata=_OMIT)
-    every: int | None = field(default=None, metadata=_OMIT)
-    operation: str | None = field(default=None, metadata=_OMIT)
-    role: str | None = field(default=None, metadata=_OMIT)
+    figure: str = field(
+        metadata=key(
+            "What it limits, as in the results; error_rate is the part of all operations, from 0 to 1", one_of(*FIGURES)
+        )
+    )
+    at_most: float | None = field(default=None, metadata=key("Largest value that passes", _VALUE, omit=True))
+    at_least: float | None = field(
+        default=None, metadata=key(f"Smallest value that passes, for {' and '.join(RATES)}", _VALUE, omit=True)
+    )
+    every: int | None = field(
+        default=None,
+        metadata=key(
+            "Length of the parts of the measured time that must hold it one by one", duration("1s", "1h"), omit=True
+        ),
+    )
+    operation: str | None = field(
+        default=None,
+        metadata=key(
+            "The operation; by default all operations of the role together",
+            matching(NAME.pattern, "the name of an operation, as the script records it"),
+            omit=True,
+        ),
+    )
+    role: str | None = field(
+        default=None,
+        metadata=key(
+            "The role; by default the one that generates load",
+            matching(r"[a-z][a-z0-9-]{0,20}", "a role of the phase"),
+            omit=True,
+        ),
+    )
 
 
 Outcome = Literal["PASSED", "FAILED"]

@@ -8,7 +8,7 @@ import re
 from dataclasses import MISSING, fields
 from typing import Annotated, Any, get_type_hints
 
-from pydantic import BaseModel, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from troop.bench.definition.keys import Checked, bounded, text
 
@@ -18,7 +18,13 @@ def described(checked: Checked, text: str, **more: Any) -> Any:
     return Field(description=f"{text}: {checked.allowed}", **more)
 
 
-def model_of(kind: type[Any], base: type[BaseModel]) -> Any:
+class Part(BaseModel):
+    """Refuses unknown keys: the base of each part of the file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def model_of(kind: type[Any]) -> Any:
     """Returns a model with the plain keys of a dataclass, see :func:`troop.bench.definition.keys.key`."""
     hints = get_type_hints(kind)
     keys: dict[str, Any] = {}
@@ -27,7 +33,7 @@ def model_of(kind: type[Any], base: type[BaseModel]) -> Any:
             meaning, checked = one.metadata["key"]
             default = {} if one.default is MISSING else {"default": one.default}
             keys[one.name] = Annotated[hints[one.name], checked], described(checked, meaning, **default)
-    return create_model(kind.__name__, __base__=base, **keys)
+    return create_model(kind.__name__, __base__=Part, **keys)
 
 
 def plain_values(kind: type[Any], model: BaseModel) -> dict[str, Any]:

@@ -6,14 +6,14 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from troop.bench.definition.definition import ON_DEMAND, SPOT, Benchmark, Fleet, Phase
 from troop.bench.definition.keys import BOOLEAN, duration, one_of, seconds, text
 from troop.bench.definition.money import STORAGE, Price
 from troop.bench.definition.standing import SETUP
 from troop.bench.file import money_keys
-from troop.bench.file.fields import PARAMETER, described
+from troop.bench.file.fields import PARAMETER, Part, described
 from troop.bench.file.models import (
     BENCHMARK,
     BUCKET,
@@ -61,10 +61,8 @@ class StandingIn(FleetIn):
         return replace(super().build(role), backup=self.backup if self.purchase == SPOT else None)
 
 
-class FleetFileIn(BaseModel):
+class FleetFileIn(Part):
     """A standing fleet: nodes that stay until the fleet expires or is removed."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Annotated[str, BENCHMARK] = described(BENCHMARK, "Name of the fleet")
     description: Annotated[str, _DESCRIPTION] = described(_DESCRIPTION, "Purpose of the fleet", default="")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from troop.bench.definition.definition import (
     INSTANCE_TYPE,
@@ -38,7 +38,7 @@ from troop.bench.definition.keys import (
 from troop.bench.definition.money import S3_GETS, S3_PUTS, STORAGE, Price
 from troop.bench.file import money_keys
 from troop.bench.file.allowed_values import ALLOWED
-from troop.bench.file.fields import PARAMETER, described, model_of, plain_values, values
+from troop.bench.file.fields import PARAMETER, Part, described, model_of, plain_values, values
 from troop.bench.file.phase_limits import MOST_LIMITS, LimitIn
 from troop.bench.file.points import KEY, POINTS
 from troop.bench.file.searches import SearchIn
@@ -122,11 +122,7 @@ _CHANGED = matching(r"[^\x00-\x20\x7f]{1,200}", "the key of a value, such as par
 _VALUES = values(MOST_CELLS)
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class VolumeIn(model_of(Volume, _Part)):  # type: ignore[misc]
+class VolumeIn(model_of(Volume)):  # type: ignore[misc]
     """An additional volume of each node: empty, or with a snapshot's data; encrypted, and deleted with its node."""
 
     initialize: Annotated[int | str, INITIALIZE] = described(
@@ -141,7 +137,7 @@ class VolumeIn(model_of(Volume, _Part)):  # type: ignore[misc]
         return Volume(**plain_values(Volume, self), initialize=initialize)
 
 
-class FleetIn(model_of(Fleet, _Part)):  # type: ignore[misc]
+class FleetIn(model_of(Fleet)):  # type: ignore[misc]
     """The nodes of one role: instances of one type, in subnets without a route to the internet."""
 
     fallback_types: list[Annotated[str, INSTANCE_TYPE]] = Field(
@@ -186,7 +182,7 @@ class FleetIn(model_of(Fleet, _Part)):  # type: ignore[misc]
         )
 
 
-class BetweenIn(model_of(Between, _Part)):  # type: ignore[misc]
+class BetweenIn(model_of(Between)):  # type: ignore[misc]
     """A script that restores the state before each further point of a phase."""
 
     script: Annotated[str, FILE] = described(FILE, "A file in this folder, as of a phase")
@@ -198,7 +194,7 @@ class BetweenIn(model_of(Between, _Part)):  # type: ignore[misc]
         return Between(**plain_values(Between, self), script=self.script, roles=tuple(self.roles))
 
 
-class PhaseIn(model_of(Phase, _Part)):  # type: ignore[misc]
+class PhaseIn(model_of(Phase)):  # type: ignore[misc]
     """One script, run once on each node of some roles. It starts when all nodes have finished the previous phase."""
 
     name: Annotated[str, PHASE] = described(PHASE, "Name of the phase")
@@ -261,7 +257,7 @@ class PhaseIn(model_of(Phase, _Part)):  # type: ignore[misc]
         )
 
 
-class ArtifactIn(_Part):
+class ArtifactIn(Part):
     """A file that every node gets, staged to the deployment's bucket once for all runs that use it."""
 
     name: Annotated[str, FILE] = described(FILE, "File name on the nodes")
@@ -285,7 +281,7 @@ class ArtifactIn(_Part):
         )
 
 
-class TargetIn(_Part):
+class TargetIn(Part):
     """What the nodes of some roles can reach besides S3 and each other: exactly one of load_balancer, addresses and
     security_group, if the deployment also allows it.
     """
@@ -320,7 +316,7 @@ class TargetIn(_Part):
 TARGETS = f"What nodes can reach besides S3 and each other, by name: a mapping of at most {MOST_TARGETS} names"
 
 
-class TrafficIn(_Part):
+class TrafficIn(Part):
     """Traffic between availability zones, and requests to S3. A report estimates the traffic from the nodes' network
     bytes. Enter what you know, or take it from a bill.
     """
@@ -336,7 +332,7 @@ class TrafficIn(_Part):
     )
 
 
-class BenchmarkIn(_Part):
+class BenchmarkIn(Part):
     """A benchmark: fleets of nodes, the phases they run together, and the parameters of their scripts."""
 
     name: Annotated[str, BENCHMARK] = described(BENCHMARK, "Name of the benchmark")

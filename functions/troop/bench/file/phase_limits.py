@@ -3,58 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
-from troop.bench.definition.keys import (
-    Checked,
-    duration,
-    finite,
-    matching,
-    one_of,
-    written,
-)
-from troop.bench.definition.phase_limits import ERROR_RATE, FIGURES, OVER_TIME, RATES, TIMES_OVER_TIME, PhaseLimit
+from troop.bench.definition.keys import written
+from troop.bench.definition.phase_limits import ERROR_RATE, OVER_TIME, RATES, TIMES_OVER_TIME, PhaseLimit
 from troop.bench.definition.problems import Place, Problem
-from troop.bench.file.fields import described
-from troop.measure.operations import NAME
+from troop.bench.file.fields import model_of, plain_values
 from troop.measure.windows import step_for
 
 MOST_LIMITS = 20
 """The most limits of a phase."""
 
-_FIGURE = one_of(*FIGURES)
-_VALUE = finite(0, 2**53)
-_EVERY = duration("1s", "1h")
-_OPERATION = matching(NAME.pattern, "the name of an operation, as the script records it")
-_ROLE: Checked = matching(r"[a-z][a-z0-9-]{0,20}", "a role of the phase")
 
-
-class LimitIn(BaseModel):
+class LimitIn(model_of(PhaseLimit)):  # type: ignore[misc]
     """A limit that the results of a phase, or of each of its points, must hold to pass."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    figure: Annotated[str, _FIGURE] = described(
-        _FIGURE, "What it limits, as in the results; error_rate is the part of all operations, from 0 to 1"
-    )
-    at_most: Annotated[float | None, _VALUE] = described(_VALUE, "Largest value that passes", default=None)
-    at_least: Annotated[float | None, _VALUE] = described(
-        _VALUE, f"Smallest value that passes, for {' and '.join(RATES)}", default=None
-    )
-    every: Annotated[int | None, _EVERY] = described(
-        _EVERY, "Length of the parts of the measured time that must hold it one by one", default=None
-    )
-    operation: Annotated[str | None, _OPERATION] = described(
-        _OPERATION, "The operation; by default all operations of the role together", default=None
-    )
-    role: Annotated[str | None, _ROLE] = described(
-        _ROLE, "The role; by default the one that generates load", default=None
-    )
-
     def build(self) -> PhaseLimit:
-        return PhaseLimit(self.figure, self.at_most, self.at_least, self.every, self.operation, self.role)
+        return PhaseLimit(**plain_values(PhaseLimit, self))
 
 
 def problems(place: Place, phase: Any) -> Iterator[Problem]:

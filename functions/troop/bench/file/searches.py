@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import pairwise
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from troop.bench.definition.definition import Parameter
 from troop.bench.definition.keys import Checked, finite, whole
 from troop.bench.definition.problems import Place, Problem
 from troop.bench.definition.search import Search
-from troop.bench.file.fields import described
+from troop.bench.file.fields import Part, described
 from troop.bench.file.points import KEY
 from troop.shared.values import spelling
 
@@ -38,10 +38,8 @@ _VALUES = Checked(
 )
 
 
-class SearchIn(BaseModel):
+class SearchIn(Part):
     """The search for the largest value of a parameter with which the phase holds its limits."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     parameter: Annotated[str, KEY] = described(KEY, "Parameter of the scripts whose value is searched")
     low: Annotated[int | None, _WHOLE] = Field(

@@ -5,9 +5,12 @@ Sizes below the largest of a family may use more network and EBS bandwidth than 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
+
+from troop.shared import codec
+from troop.shared.codec import DocumentError
 
 FORMAT = "troop.instance-types/1"
 
@@ -89,31 +92,19 @@ def from_document(document: Any) -> dict[str, TypeFacts]:
     if not isinstance(document, Mapping) or document.get("format") != FORMAT:
         raise ValueError(f"the format must be {FORMAT}")
     try:
-        return {str(name): _from(its) for name, its in document["types"].items()}
-    except (AttributeError, KeyError, TypeError) as error:
-        raise ValueError(f"damaged: {error!r}") from None
-
-
-def _from(document: Mapping[str, Any]) -> TypeFacts:
-    known = {one.name: document[one.name] for one in fields(TypeFacts) if one.name in document}
-    for name, value in known.items():
-        if not _KINDS[name](value):
-            raise ValueError(f"{name} is {value!r}")
-    return TypeFacts(**known)
-
-
-def _is_amount(value: Any) -> bool:
-    return value is None or (type(value) in (int, float) and 0 <= value < _MOST)
-
-
-def _is_whole(value: Any) -> bool:
-    return value is None or (type(value) is int and 0 <= value < _MOST)
+        types = codec.from_document(_Types, document).types
+    except DocumentError as error:
+        raise ValueError(f"damaged: {error}") from None
+    for name, facts in types.items():
+        for key, value in asdict(facts).items():
+            if isinstance(value, (int, float)) and not 0 <= value < _MOST:
+                raise ValueError(f"damaged: {key} of {name} is {value}")
+    return dict(types)
 
 
 _MOST = 10**15
-_KINDS: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("vcpus", "memory_mib", "ebs_iops", "ebs_peak_iops"), _is_whole),
-    **dict.fromkeys(("store_gb", "store_disks"), lambda value: value is not None and _is_whole(value)),
-    **dict.fromkeys(("network_gbps", "network_peak_gbps", "ebs_mbps", "ebs_peak_mbps"), _is_amount),
-    **dict.fromkeys(("network", "store_type"), lambda value: isinstance(value, str)),
-}
+
+
+@dataclass(frozen=True)
+class _Types:
+    types: Mapping[str, TypeFacts]

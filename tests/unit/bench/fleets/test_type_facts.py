@@ -75,7 +75,7 @@ def test_all_types_survive_being_stored() -> None:
         {"format": "troop.instance-types/1", "types": {"a": 5}},
         {"format": "troop.instance-types/1", "types": {"a": {"vcpus": 2.5}}},
         {"format": "troop.instance-types/1", "types": {"a": {"vcpus": True}}},
-        {"format": "troop.instance-types/1", "types": {"a": {"store_gb": None}}},
+        {"format": "troop.instance-types/1", "types": {"a": {"store_gb": "1"}}},
         {"format": "troop.instance-types/1", "types": {"a": {"network_gbps": -1}}},
         {"format": "troop.instance-types/1", "types": {"a": {"network": 10}}},
     ],

@@ -28,6 +28,7 @@ class Part:
     name: str
     size: int = 1
     note: str | None = field(default=None, metadata=stored(omit=True))
+    hidden: bool = field(default=False, metadata=stored(omit=True))
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Whole:
 
 _NAMES = st.text(max_size=5)
 _MOMENTS = st.datetimes(timezones=st.just(UTC)).map(lambda moment: moment.replace(microsecond=0))
-_PARTS = st.builds(Part, _NAMES, st.integers(), st.none() | _NAMES)
+_PARTS = st.builds(Part, _NAMES, st.integers(), st.none() | _NAMES, st.booleans())
 WHOLES = st.builds(
     Whole,
     _NAMES,

@@ -6,7 +6,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -84,6 +84,10 @@ Intercept = Callable[[int, str, Call], Any]
 
 class Cut(Exception):
     """An injected end of a function's run."""
+
+
+class Kill(BaseException):
+    """An injected end that nothing in a function can catch."""
 
 
 @dataclass
@@ -253,6 +257,14 @@ class Account:
         return answer
 
 
+def inputs(machine: str) -> dict[str, Any]:
+    """Returns the inputs of a state machine's executions, by their name."""
+    states = client("stepfunctions")
+    executions = states.list_executions(stateMachineArn=machine)["executions"]
+    described = [states.describe_execution(executionArn=one["executionArn"]) for one in executions]
+    return {one["name"]: json.loads(one["input"]) for one in described}
+
+
 def through(number: int, operation: str, call: Call) -> Any:
     """What :func:`calls` does when they are only listed."""
     return call()
@@ -345,15 +357,15 @@ def ends(numbers: Iterable[int], operations: Sequence[str]) -> list[int]:
     return sorted({n for calls in by_operation.values() for n in (calls if EXHAUSTIVE else (calls[0], calls[-1]))})
 
 
-def cut_at(number: int, acted: bool) -> Intercept:
+def cut_at(number: int, acted: bool, cut: type[BaseException] = Cut) -> Intercept:
     """Cuts the run at a call: before it acts, or after it, its answer lost."""
 
     def intercept(at: int, operation: str, call: Call) -> Any:
-        if at == number and not acted:
-            raise Cut(operation)
-        answer = call()
-        if at == number:
-            raise Cut(operation)
-        return answer
+        if at != number:
+            return call()
+        if acted:
+            with suppress(ClientError):
+                call()
+        raise cut(operation)
 
     return intercept

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import copy
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from tests.tables import create_table
-from tests.unit.account.account import Account
+from tests.unit.account.account import Account, inputs
 from tests.unit.account.asking import ANNA, ask
 from tests.unit.account.fast_moto import once
 from troop.bench.aws.price_cache import PriceCache
@@ -90,12 +89,7 @@ class Half:
 
     def started(self, machine: str = "benchmark") -> dict[str, Any]:
         """Inputs of the executions that were started, by their name."""
-        states = client("stepfunctions")
-        executions = states.list_executions(stateMachineArn=MACHINES + machine)["executions"]
-        return {
-            e["name"]: json.loads(states.describe_execution(executionArn=e["executionArn"])["input"])
-            for e in executions
-        }
+        return inputs(MACHINES + machine)
 
     def objects(self) -> dict[str, bytes]:
         """What is in the bucket, by key."""

@@ -11,6 +11,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -95,26 +96,38 @@ def metrics_have_their_dimensions(monkeypatch: pytest.MonkeyPatch) -> Iterator[N
 
 
 @pytest.fixture
-def account(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: dict[str, Any], market: Market
-) -> Iterator[Account]:
-    """A fresh account with a deployment in it, at 14:46 of a Friday in Los Angeles."""
+def variables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: dict[str, Any]) -> None:
+    """The environment of the functions."""
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
     path = tmp_path / "deployment.json"
     path.write_text(json.dumps(settings))
     monkeypatch.setenv("TROOP_DEPLOYMENT_FILE", str(path))
-    clock = Clock()
+
+
+@contextmanager
+def functions_at(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Lets functions run anew, by a clock, in an empty account; sleeping takes no time."""
     monkeypatch.setattr(environment, "now", clock)
     monkeypatch.setattr(environment, "sleep", lambda seconds: None)
     _forget()
     with mock_aws():
+        yield
+    _forget()
+
+
+@pytest.fixture
+def account(
+    variables: None, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], market: Market
+) -> Iterator[Account]:
+    """A fresh account with a deployment in it, at 14:46 of a Friday in Los Angeles."""
+    clock = Clock()
+    with functions_at(clock, monkeypatch):
         account = Account(clock, settings)
         monkeypatch.setattr(BaseClient, "_make_api_call", within_rights(market.answering(_with_refreshes(account))))
         calls_are_usual((clock, "moment"), (account, "refreshes"), (market, *vars(market)), is_new=True)
         account.deploy()
         yield account
-    _forget()
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from botocore.client import BaseClient
 from handlers import fleet as fleet_handler
 from handlers import launch as launch_handler
 from handlers import teardown as teardown_handler
-from tests.unit.account.account import CONTEXT, Account
+from tests.unit.account.account import CONTEXT, Account, inputs
 from tests.unit.account.asking import ANNA, ask, get
 from tests.unit.account.benches import CELL, Bench, deploy_benchmarks
 from tests.unit.account.fast_moto import calls_are_usual, once
@@ -155,12 +155,7 @@ class Stand:
 
     def started(self, machine: str) -> dict[str, Any]:
         """Inputs of the executions that were started, by their name."""
-        states = client("stepfunctions")
-        executions = states.list_executions(stateMachineArn=MACHINES + machine)["executions"]
-        return {
-            e["name"]: json.loads(states.describe_execution(executionArn=e["executionArn"])["input"])
-            for e in executions
-        }
+        return inputs(MACHINES + machine)
 
 
 @contextmanager

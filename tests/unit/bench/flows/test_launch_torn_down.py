@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from handlers import teardown
-from tests.unit.account.account import CONTEXT, Account, calls, cuts
+from tests.unit.account.account import CONTEXT, Account, Kill, calls, cut_at, cuts
 from tests.unit.account.benches import Bench
-from tests.unit.bench.flows.removal.world import Cut, cut_at
 from troop.bench.records.record import RunStatus
 from troop.bench.wiring.inventory import tagged_resources
 
@@ -41,7 +40,7 @@ def test_a_launch_that_dies_at_a_creation_leaves_nothing(bench: Bench, monkeypat
     for number, acted in cuts(creations):
         cut = bench.again(f"cut {number} {acted}")
         cut.open()
-        with calls(monkeypatch, cut_at(number, acted)), pytest.raises(Cut):
+        with calls(monkeypatch, cut_at(number, acted, Kill)), pytest.raises(Kill):
             cut.launch()
         _tear_down(bench.account, cut.run)
         words = f"cut at call {number}, {operations[number]}, {'after' if acted else 'before'} it acted"

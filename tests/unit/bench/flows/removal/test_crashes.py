@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from moto import mock_aws
 
-from tests.unit.account.account import calls, cuts, ends
+from tests.unit.account.account import Kill, calls, cut_at, cuts, ends
 from tests.unit.bench.flows.removal.tables import NOON, RUN
 from tests.unit.bench.flows.removal.test_teardown import all_gone
-from tests.unit.bench.flows.removal.world import Cut, World, cut_at, set_up
+from tests.unit.bench.flows.removal.world import World, set_up
 from troop.bench.records.record import RunStatus
 from troop.bench.removal.reaping import PATIENCE
 from troop.shared.errors import RunClosedError
@@ -27,13 +26,11 @@ HURRY = 10
 
 Do = Callable[[World], Any]
 
-pytestmark = pytest.mark.usefixtures("environment")
-
 
 @contextmanager
 def _prepared(monkeypatch: pytest.MonkeyPatch, prepare: Do) -> Iterator[World]:
     """An account of its own: moto gets slower with everything that was ever in one."""
-    with mock_aws(), set_up(monkeypatch) as world:
+    with set_up(monkeypatch) as world:
         world.doubles()
         prepare(world)
         yield world
@@ -56,7 +53,7 @@ def _cut_everywhere(
     writes = [number for number, name in enumerate(operations) if not name.startswith(READS)]
     for count, (number, acted) in enumerate(cuts(writes)):
         with _prepared(monkeypatch, prepare) as world:
-            with calls(monkeypatch, cut_at(number, acted)), pytest.raises(Cut):
+            with calls(monkeypatch, cut_at(number, acted, Kill)), pytest.raises(Kill):
                 work(world)
             with _noted(f"cut at call {number}, {operations[number]}, {'after' if acted else 'before'} it acted"):
                 finish(world, count)
@@ -183,7 +180,7 @@ def test_a_reaper_that_dies_anywhere_finds_it_again(monkeypatch: pytest.MonkeyPa
     def prepare(world: World) -> None:
         _launched(world)
         world.start_workflow()
-        world.now = NOON + timedelta(hours=3)
+        world.clock.moment = NOON + timedelta(hours=3)
 
     def finish(world: World, count: int) -> None:
         world.forward(seconds=PATIENCE.total_seconds())

@@ -238,7 +238,7 @@ def test_leftovers_of_an_expired_run_are_removed_although_its_teardown_hangs(wor
     world.admit()
     world.launch_by_the_rules()
     world.states.start_execution(stateMachineArn=TEARDOWN, name=f"{RUN}-1", input="{}")
-    world.now = EXPIRED
+    world.clock.moment = EXPIRED
     assert world.reap()["started"] == [f"{RUN}-20361120T1416"], "to put it on record"
     assert [one for one in world.left() if one[0] in ("group", "instance", "template")] == []
 
@@ -260,9 +260,9 @@ def test_young_resources_stay_and_are_not_reported(world: World) -> None:
     created = world.autoscaling.describe_auto_scaling_groups()["AutoScalingGroups"][0]["CreatedTime"]
     run = created.strftime("%Y%m%d-%H%M%S") + "-00000001"
     world.security_group("x", names.tags("Troop", run, "c001", ""))
-    world.now = created + PATIENCE - timedelta(minutes=1)
+    world.clock.moment = created + PATIENCE - timedelta(minutes=1)
     assert [one for one in sweep(world).left_behind if run in one or "security-group" not in one] == []
-    world.now = created + PATIENCE + timedelta(minutes=1)
+    world.clock.moment = created + PATIENCE + timedelta(minutes=1)
     reported = sweep(world).left_behind
     assert len([one for one in reported if run in one]) == 1
     assert len([one for one in reported if run not in one]) == 4, "of today; its run's id says 2036"
@@ -303,7 +303,7 @@ def test_unreadable_run_blocks_no_other_and_its_resources_stay(world: World, ite
     (edited, *_) = [one for one in dynamodb.scan(TableName="Runs")["Items"] if one["run"]["S"] == RUN]
     wrong = {**edited, "item": {"S": item}, "expires_at": {"N": "5"}, "planned_at": {"M": {}}}
     dynamodb.put_item(TableName="Runs", Item=wrong)
-    world.now = EXPIRED
+    world.clock.moment = EXPIRED
     reaped = sweep(world)
     assert [text for text in reaped.failed if f"Runs: {RUN}, {item} is malformed" in text], reaped.failed
     assert any(OTHER in words for words in reaped.removed), reaped

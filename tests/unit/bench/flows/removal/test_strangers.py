@@ -417,7 +417,7 @@ def test_a_reaper_that_cannot_read_its_switch_does_nothing(world: World, monkeyp
 def test_the_cost_of_what_is_left_behind_goes_on(world: World) -> None:
     launched(world, "c001")
     fleet = names.fleet_name(RUN, "c001", "drivers")
-    world.now = NOON + timedelta(minutes=1)
+    world.clock.moment = NOON + timedelta(minutes=1)
     protect(world, "group", fleet)
     world.tear_down(RUN)
     first: Any = nodes(world, "c001")

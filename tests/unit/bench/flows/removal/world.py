@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from types import SimpleNamespace
 from typing import Any
 
 from handlers import reaper, teardown
 from tests.tables import create_table
+from tests.unit.account.account import CONTEXT, Clock, inputs
 from tests.unit.account.fast_moto import calls_are_usual, once
-from tests.unit.account.wired import forget
+from tests.unit.account.fixtures import functions_at
 from tests.unit.bench.flows.removal.tables import NOON, RUN, a_cell, a_run
 from troop.bench.aws.run_table import RunTable
 from troop.bench.definition import names
@@ -24,39 +24,23 @@ from troop.shared.aws.clients import client
 from troop.shared.state_keys import REAPER_OFF, SWITCH
 from troop.shared.tables import RUNS, STATE
 from troop.shared.tags import DEPLOYMENT_TAG, RUN_TAG
-from troop.shared.wiring import environment
 
 DEPLOYMENT = "Troop"
 PREFIX = "arn:aws:states:eu-central-1:123456789012"
 ENVIRONMENT = {
-    "AWS_DEFAULT_REGION": "eu-central-1",
-    "AWS_ACCESS_KEY_ID": "k",
-    "AWS_SECRET_ACCESS_KEY": "s",
-    "POWERTOOLS_SERVICE_NAME": "test",
-    "TROOP_RUNS_TABLE": "Runs",
     "TROOP_BENCHMARK_MACHINE": f"{PREFIX}:stateMachine:benchmark",
     "TROOP_TEARDOWN_MACHINE": f"{PREFIX}:stateMachine:teardown",
     "TROOP_FLEET_MACHINE": f"{PREFIX}:stateMachine:fleet",
-    "TROOP_STATE_TABLE": "State",
     "TROOP_NODE_PROFILE": "arn:aws:iam::123456789012:instance-profile/nodes",
 }
 PROFILE = ENVIRONMENT["TROOP_NODE_PROFILE"]
-CONTEXT = SimpleNamespace(
-    function_name="f", memory_limit_in_mb=128, invoked_function_arn="arn:aws:lambda:r:1:function:f", aws_request_id="1"
-)
-
-Intercept = Callable[[int, str, Callable[[], Any]], Any]
-
-
-class Cut(BaseException):
-    """An injected end of a function's run, which nothing in it can catch."""
 
 
 @dataclass
 class World:
     """The account. Its clock stands still until it is turned."""
 
-    now: datetime = NOON
+    clock: Clock = field(default_factory=lambda: Clock(NOON))
     vpc: str = ""
     subnet: str = ""
     strangers: list[tuple[str, str]] = field(default_factory=list)
@@ -77,11 +61,12 @@ class World:
     def states(self) -> Any:
         return client("stepfunctions")
 
-    def clock(self) -> datetime:
-        return self.now
+    @property
+    def now(self) -> datetime:
+        return self.clock()
 
     def forward(self, **time: float) -> None:
-        self.now += timedelta(**time)
+        self.clock.forward(**time)
 
     def deploy(self) -> None:
         once("deploy", self._deploy)
@@ -274,7 +259,7 @@ class World:
 
     def step(self, step: str, work: dict[str, Any]) -> dict[str, Any]:
         event = {"step": step, "work": work, "execution": "e"}
-        answer: dict[str, Any] = teardown.handler(event, CONTEXT)  # type: ignore[arg-type]
+        answer: dict[str, Any] = teardown.handler(event, CONTEXT)
         return answer
 
     def tear_down(self, run: str = RUN, *, hurry: float = 1, **more: str) -> int:
@@ -297,15 +282,12 @@ class World:
         )
 
     def reap(self, event: dict[str, Any] | None = None) -> dict[str, Any]:
-        answer: dict[str, Any] = reaper.handler(event or {"id": "1"}, CONTEXT)  # type: ignore[arg-type]
+        answer: dict[str, Any] = reaper.handler(event or {"id": "1"}, CONTEXT)
         return answer
 
     def teardowns(self) -> dict[str, dict[str, Any]]:
         """Input by name of the teardowns that were started."""
-        machine = ENVIRONMENT["TROOP_TEARDOWN_MACHINE"]
-        listed = self.states.list_executions(stateMachineArn=machine)["executions"]
-        described = [self.states.describe_execution(executionArn=one["executionArn"]) for one in listed]
-        return {one["name"]: json.loads(one["input"]) for one in described}
+        return inputs(ENVIRONMENT["TROOP_TEARDOWN_MACHINE"])
 
 
 def _paged(service: Any, call: str, field: str, **filters: Any) -> list[dict[str, Any]]:
@@ -317,31 +299,13 @@ def tagged(kind: str, tags: dict[str, str]) -> list[dict[str, Any]]:
     return [{"ResourceType": kind, "Tags": [{"Key": k, "Value": v} for k, v in tags.items()]}] if tags else []
 
 
-def cut_at(number: int, acted: bool) -> Intercept:
-    """Cuts the run at a call: before it acts, or after it, its answer lost."""
-
-    def intercept(at: int, operation: str, call: Callable[[], Any]) -> Any:
-        if at == number and not acted:
-            raise Cut(operation)
-        try:
-            return call()
-        finally:
-            if at == number:
-                raise Cut(operation)
-
-    return intercept
-
-
 @contextmanager
 def set_up(monkeypatch: Any) -> Iterator[World]:
-    """A world; to be used inside ``mock_aws``."""
+    """An account of its own with a deployment in it."""
     world = World()
-    monkeypatch.setattr(environment, "now", world.clock)
-    monkeypatch.setattr(environment, "sleep", lambda seconds: None)
     monkeypatch.delenv("TROOP_NETWORK_VPC", raising=False)
-    forget()
-    calls_are_usual((world, "now", "vpc", "subnet", "strangers"), is_new=True)
-    world.deploy()
-    monkeypatch.setenv("TROOP_NETWORK_VPC", world.vpc)
-    yield world
-    forget()
+    with functions_at(world.clock, monkeypatch):
+        calls_are_usual((world.clock, "moment"), (world, "vpc", "subnet", "strangers"), is_new=True)
+        world.deploy()
+        monkeypatch.setenv("TROOP_NETWORK_VPC", world.vpc)
+        yield world

@@ -32,6 +32,11 @@ def written(capsys: pytest.CaptureFixture[str]) -> list[tuple[dict[str, str], di
     return metrics
 
 
+def values_of(capsys: pytest.CaptureFixture[str], name: str) -> list[float]:
+    """Values of one metric, of the lines written since the last call."""
+    return [values[name][0] for _, values in written(capsys) if name in values]
+
+
 def _parse(line: str) -> dict[str, Any]:
     parsed: dict[str, Any] = json.loads(line)
     return parsed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
 from decimal import Decimal
 
@@ -11,6 +10,7 @@ import pytest
 from tests.unit.account.account import before, calls
 from tests.unit.bench.flows.removal.tables import NOON, OTHER, RUN, a_cell, a_run
 from tests.unit.bench.flows.removal.world import World
+from tests.unit.shared.aws.test_metrics import values_of
 from troop.bench.admission import spending
 from troop.bench.admission.spending import CellTerms, Terms
 from troop.bench.definition import names
@@ -118,8 +118,7 @@ def test_a_run_without_terms_or_with_damaged_ones_is_torn_down_all_the_same(
 
 def metric(capsys: pytest.CaptureFixture[str]) -> Decimal:
     """What RunCost has counted since this was last asked."""
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
-    return sum((D(str(line["RunCost"][0])) for line in lines if "RunCost" in line), D(0))
+    return sum((D(str(value)) for value in values_of(capsys, "RunCost")), D(0))
 
 
 def standing_for(world: World, terms: Terms) -> list[Resource]:

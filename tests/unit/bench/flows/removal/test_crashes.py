@@ -93,8 +93,7 @@ def _noted(words: str) -> Iterator[None]:
 
 
 def _launched(world: World) -> None:
-    world.admit()
-    world.launch_by_the_rules()
+    world.launched()
 
 
 def test_teardown_that_dies_at_any_call_is_completed(monkeypatch: pytest.MonkeyPatch) -> None:

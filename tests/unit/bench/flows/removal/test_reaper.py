@@ -13,6 +13,7 @@ from tests.unit.account.account import calls, refusing
 from tests.unit.bench.flows.removal.tables import NOON, OTHER, RUN
 from tests.unit.bench.flows.removal.test_teardown import all_gone
 from tests.unit.bench.flows.removal.world import ENVIRONMENT, PREFIX, World
+from tests.unit.shared.aws.test_metrics import values_of, written
 from troop.bench.definition import names
 from troop.bench.flows.reaper import Reaped
 from troop.bench.records.record import RunStatus
@@ -50,24 +51,13 @@ def event(machine: str, name: str, status: str, work: dict[str, Any] | None) -> 
     }
 
 
-def metric_lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in capsys.readouterr().out.splitlines() if '"_aws"' in line]
-
-
 def sweep(world: World) -> Reaped:
-    """A round of the reaper, with all that it has to say."""
+    """A round of the reaper,."""
     return removal.reaper().sweep()
 
 
-def finds(capsys: pytest.CaptureFixture[str]) -> list[float]:
-    """What the metric was set to since this was last asked."""
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
-    return [line["ReaperFinds"][0] for line in lines if "ReaperFinds" in line]
-
-
 def test_a_failed_run_is_torn_down_at_once(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    world.admit()
-    world.launch_by_the_rules()
+    world.launched()
     heard = event(BENCHMARK, RUN, "ABORTED", {"run": RUN})
     assert world.reap(heard) == {"started": [f"{RUN}-1"], "removed": []}
     world.reap(heard)  # events come twice at times
@@ -76,7 +66,7 @@ def test_a_failed_run_is_torn_down_at_once(world: World, capsys: pytest.CaptureF
     all_gone(world)
     assert world.runs.get(RUN).status is RunStatus.FAILED
     assert "was stopped" in str(world.runs.get(RUN).reason)
-    assert finds(capsys) == [], "that is the usual way, and no alarm"
+    assert values_of(capsys, "ReaperFinds") == [], "that is the usual way, and no alarm"
 
 
 @pytest.mark.parametrize(
@@ -109,36 +99,33 @@ def test_failed_teardown_is_restarted(world: World) -> None:
 
 def test_an_ended_run_is_left_in_peace(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     world.doubles()
-    world.admit()
-    world.launch_by_the_rules()
+    world.launched()
     world.tear_down(status="STOPPED", reason="stopped by ann")
     world.forward(hours=5)
     assert world.reap(event(BENCHMARK, RUN, "ABORTED", {"run": RUN})) == {"started": [], "removed": []}
     assert world.reap() == {"started": [], "removed": []}
-    assert finds(capsys) == [0], "a zero ends an alarm"
+    assert values_of(capsys, "ReaperFinds") == [0], "a zero ends an alarm"
     assert [one for one in world.strangers if one not in world.existing()] == []
 
 
 def test_a_run_that_goes_on_in_its_time_is_left_alone(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    world.admit()
-    world.launch_by_the_rules()
+    world.launched()
     world.start_workflow()
     before = world.existing()
     world.forward(hours=1, minutes=59)
     assert world.reap() == {"started": [], "removed": []}
     assert world.existing() == before
-    assert finds(capsys) == [0]
+    assert values_of(capsys, "ReaperFinds") == [0]
 
 
 def test_an_expired_run_is_stopped_and_torn_down(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     world.doubles()
-    world.admit()
-    world.launch_by_the_rules()
+    world.launched()
     execution = world.start_workflow()
     world.forward(hours=2, minutes=10)
     (name,) = world.reap()["started"]
     assert world.states.describe_execution(executionArn=execution)["status"] == "ABORTED"
-    assert finds(capsys) == [1]
+    assert values_of(capsys, "ReaperFinds") == [1]
     world.tear_down(**world.teardowns()[name])
     all_gone(world)
     assert "expired" in str(world.runs.get(RUN).reason)
@@ -159,11 +146,11 @@ def test_a_standing_fleet_has_a_while_to_end_by_itself(world: World, capsys: pyt
     execution = world.start_workflow(machine="FLEET")
     world.forward(hours=2, minutes=9)
     assert world.reap() == {"started": [], "removed": []}
-    assert finds(capsys) == [0]
+    assert values_of(capsys, "ReaperFinds") == [0]
     world.forward(minutes=1)
     assert len(world.reap()["started"]) == 1
     assert world.states.describe_execution(executionArn=execution)["status"] == "ABORTED"
-    assert finds(capsys) == [1]
+    assert values_of(capsys, "ReaperFinds") == [1]
 
 
 def test_while_a_teardown_is_under_way_none_is_started(world: World) -> None:
@@ -222,7 +209,7 @@ def test_leftovers_of_an_ended_run_are_removed_and_recorded(world: World, capsys
     world.forward(minutes=16)
     reaped = world.reap()
     assert [one for one in world.left() if one[0] in ("group", "instance", "template")] == []
-    assert finds(capsys)[0] >= 3
+    assert values_of(capsys, "ReaperFinds")[0] >= 3
     assert any(words.startswith("auto-scaling-group") for words in reaped["removed"])
     (name,) = reaped["started"]
     assert [r for r in world.runs.resources.get_all(RUN) if not r.gone_at], "it was there after all"
@@ -235,8 +222,7 @@ def test_leftovers_of_an_ended_run_are_removed_and_recorded(world: World, capsys
 
 
 def test_leftovers_of_an_expired_run_are_removed_although_its_teardown_hangs(world: World) -> None:
-    world.admit()
-    world.launch_by_the_rules()
+    world.launched()
     world.states.start_execution(stateMachineArn=TEARDOWN, name=f"{RUN}-1", input="{}")
     world.clock.moment = EXPIRED
     assert world.reap()["started"] == [f"{RUN}-20361120T1416"], "to put it on record"
@@ -249,9 +235,9 @@ def test_resources_of_an_unknown_run_are_reported_and_stay(world: World, capsys:
     world.forward(minutes=16)
     assert world.reap() == {"started": [], "removed": []}
     assert world.existing() == before
-    lines = metric_lines(capsys)
-    assert [line["LeftBehind"] for line in lines if "LeftBehind" in line] == [[6]]
-    assert [line["ReaperFinds"] for line in lines if "ReaperFinds" in line] == [[0]]
+    values = [values for _, values in written(capsys)]
+    assert [one["LeftBehind"] for one in values if "LeftBehind" in one] == [[6]]
+    assert [one["ReaperFinds"] for one in values if "ReaperFinds" in one] == [[0]]
 
 
 def test_young_resources_stay_and_are_not_reported(world: World) -> None:
@@ -314,8 +300,7 @@ def test_unreadable_run_blocks_no_other_and_its_resources_stay(world: World, ite
 
 def test_open_runs_live_nodes_and_ended_runs_are_counted(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     """What is open and alive at every look; how a run ended, and its cost, once."""
-    world.admit()
-    world.launch_by_the_rules()
+    world.launched()
     world.start_workflow()
     world.admit_fleet(OTHER)
     world.start_workflow(OTHER, "FLEET")
@@ -335,9 +320,8 @@ def test_open_runs_live_nodes_and_ended_runs_are_counted(world: World, capsys: p
 def counted(capsys: pytest.CaptureFixture[str], dimension: str) -> dict[str, list[tuple[str, float]]]:
     """What was counted by the values of a dimension since this was last asked."""
     counts: dict[str, list[tuple[str, float]]] = {}
-    for line in (json.loads(line) for line in capsys.readouterr().out.splitlines() if '"_aws"' in line):
-        (directive,) = line["_aws"]["CloudWatchMetrics"]
-        for metric in directive["Metrics"]:
-            if dimension in line:
-                counts.setdefault(metric["Name"], []).append((line[dimension], line[metric["Name"]][0]))
+    for dimensions, values in written(capsys):
+        for name, (value,) in values.items():
+            if dimension in dimensions:
+                counts.setdefault(name, []).append((dimensions[dimension], value))
     return {name: sorted(values) for name, values in counts.items()}

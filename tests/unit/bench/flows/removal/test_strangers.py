@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from datetime import timedelta
 from itertools import chain, combinations
@@ -16,6 +15,7 @@ from tests.unit.bench.flows.removal.tables import NOON, OTHER, RUN
 from tests.unit.bench.flows.removal.test_costs import launched, nodes
 from tests.unit.bench.flows.removal.test_teardown import all_gone
 from tests.unit.bench.flows.removal.world import PROFILE, World, tagged
+from tests.unit.shared.aws.test_metrics import values_of
 from troop.bench.definition import names
 from troop.bench.flows.reaper import Reaped
 from troop.bench.records.record import Kind, Resource, RunStatus
@@ -116,8 +116,7 @@ def test_no_combination_of_tags_removes_another_owner_s(world: World, run: str) 
 
 def test_foreign_resource_attached_to_a_node_stays(world: World) -> None:
     """Attached by hand: EC2 does not delete it with the node, so the run has not created it."""
-    world.admit()
-    world.launch_by_the_rules()
+    world.launched()
     attached = world.volume(OURS)
     world.ec2.attach_volume(Device="/dev/sdf", InstanceId=world.members(FLEET)[0], VolumeId=attached)
     world.tear_down()
@@ -130,8 +129,7 @@ def test_foreign_resource_attached_to_a_node_stays(world: World) -> None:
 @pytest.mark.parametrize("profile", ["", "arn:aws:iam::123456789012:instance-profile/payments", PROFILE])
 def test_a_group_stays_with_every_stranger_that_somebody_attached_to_it(world: World, profile: str, by: str) -> None:
     """Deleting a group would terminate it, and Auto Scaling's tag of a member proves nothing."""
-    world.admit()
-    world.launch_by_the_rules()
+    world.launched()
     world.template("theirs", world.security_group("theirs", {}), {}, profile)
     taggings = [{"Name": "postgres"} | tags for tags in every_tagging()]
     for number, tags in enumerate(taggings):
@@ -152,16 +150,13 @@ def test_a_group_stays_with_every_stranger_that_somebody_attached_to_it(world: W
     assert {(Kind.INSTANCE, ident) for ident in theirs} <= reasons.keys()
 
     world.detach(sorted(theirs))
-    world.forward(minutes=16)
-    removal.reaper().sweep()
-    world.tear_down()
+    world.swept()
     assert {ident for kind, ident in world.existing() if kind == "instance"} == theirs
     assert ("group", FLEET) not in world.existing()
 
 
 def test_a_protected_member_without_our_tags_keeps_its_group(world: World) -> None:
-    world.admit()
-    world.launch_by_the_rules()
+    world.launched()
     (node, _) = world.members(FLEET)
     world.ec2.delete_tags(Resources=[node], Tags=[{"Key": DEPLOYMENT_TAG}, {"Key": RUN_TAG}])
     protect(world, "instance", node)
@@ -169,16 +164,13 @@ def test_a_protected_member_without_our_tags_keeps_its_group(world: World) -> No
     world.tear_down()
     assert world.existing() == before
     release(world, "instance", node)
-    world.forward(minutes=16)
-    removal.reaper().sweep()
-    world.tear_down()
+    world.swept()
     all_gone(world)
 
 
 def test_a_detached_node_is_removed(world: World) -> None:
     """Auto Scaling takes its tag away; EC2's own of the launch template stays, and the record knows it afterwards."""
-    world.admit()
-    world.launch_by_the_rules()
+    world.launched()
     nodes = world.members(FLEET)
     world.detach(nodes)
     world.ec2.delete_tags(Resources=nodes, Tags=[{"Key": "aws:autoscaling:groupName"}])
@@ -187,8 +179,7 @@ def test_a_detached_node_is_removed(world: World) -> None:
 
 
 def test_a_node_that_has_lost_its_profile_is_named_and_stays_on_record(world: World) -> None:
-    world.admit()
-    world.launch_by_the_rules()
+    world.launched()
     (node, _) = world.members(FLEET)
     world.runs.resources.record_seen([Resource(RUN, "c001", Kind.INSTANCE, node, NOON)], NOON)
     world.detach([node])
@@ -199,9 +190,7 @@ def test_a_node_that_has_lost_its_profile_is_named_and_stays_on_record(world: Wo
     assert ("instance", node) in world.existing()
     assert "profile" in {one.name: one.reason for one in record.left_behind}[node]
     _profile(node, PROFILE)
-    world.forward(minutes=16)
-    removal.reaper().sweep()
-    world.tear_down()
+    world.swept()
     all_gone(world)
     assert world.runs.get(RUN).left_behind == ()
 
@@ -236,8 +225,7 @@ def test_protected_resource_stays_until_it_is_released(
     world: World, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     world.doubles()
-    world.admit()
-    world.launch_by_the_rules()
+    world.launched()
     volume = world.volume_of_a_node(world.members(FLEET)[0], OURS)
     template = world.ec2.describe_launch_templates(LaunchTemplateNames=[FLEET])["LaunchTemplates"][0]
     ids = {
@@ -264,7 +252,7 @@ def test_protected_resource_stays_until_it_is_released(
     for _ in range(3):
         world.forward(minutes=15)
         assert world.reap() == {"started": [], "removed": []}
-    assert _metric(capsys, "LeftBehind") == [len(record.left_behind)] * 3
+    assert values_of(capsys, "LeftBehind") == [len(record.left_behind)] * 3
     assert world.runs.get(RUN).left_behind == record.left_behind
 
     release(world, kind, ids[kind])
@@ -274,14 +262,13 @@ def test_protected_resource_stays_until_it_is_released(
     world.tear_down(**world.teardowns()[reaped["started"][0]])
     all_gone(world)
     assert world.runs.get(RUN).left_behind == ()
-    assert _metric(capsys, "LeftBehind") == [], "its alarm ends by that"
+    assert values_of(capsys, "LeftBehind") == [], "its alarm ends by that"
     world.forward(minutes=15)
     assert world.reap() == {"started": [], "removed": []}
 
 
 def test_removal_by_the_owner_is_recorded(world: World) -> None:
-    world.admit()
-    world.launch_by_the_rules()
+    world.launched()
     protect(world, "group", FLEET)
     world.tear_down()
     world.autoscaling.delete_auto_scaling_group(AutoScalingGroupName=FLEET, ForceDelete=True)
@@ -294,8 +281,7 @@ def test_removal_by_the_owner_is_recorded(world: World) -> None:
 
 
 def test_a_volume_that_its_owner_removes_is_written_down(world: World) -> None:
-    world.admit()
-    world.launch_by_the_rules()
+    world.launched()
     volume = world.volume(OURS)
     world.runs.resources.record_seen([Resource(RUN, "c001", Kind.VOLUME, volume, NOON)], NOON)
     protect(world, "volume", volume)
@@ -343,8 +329,7 @@ def test_resource_on_record_of_an_open_run_is_followed_after_its_end(world: Worl
 
 
 def test_resource_released_while_the_reaper_is_off_stays_on_record(world: World) -> None:
-    world.admit()
-    world.launch_by_the_rules()
+    world.launched()
     protect(world, "group", FLEET)
     world.tear_down()
     world.switch_reaper(off=True)
@@ -361,8 +346,7 @@ def test_resource_released_while_the_reaper_is_off_stays_on_record(world: World)
 
 
 def test_while_it_is_off_the_reaper_only_reports(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    world.admit()
-    world.launch_by_the_rules()
+    world.launched()
     execution = world.start_workflow()
     world.admit(OTHER)
     world.tear_down(OTHER)
@@ -390,7 +374,7 @@ def test_while_it_is_off_the_reaper_only_reports(world: World, capsys: pytest.Ca
     assert world.existing() == before
     assert world.teardowns() == {}
     assert world.states.describe_execution(executionArn=execution)["status"] == "RUNNING"
-    assert _metric(capsys, "ReaperOff") == [1]
+    assert values_of(capsys, "ReaperOff") == [1]
     assert world.runs.get(RUN).closed_at is None
     world.tear_down(RUN, status="SUCCEEDED")
     assert world.runs.get(RUN).ended_at, "a run that ends removes its own"
@@ -398,12 +382,11 @@ def test_while_it_is_off_the_reaper_only_reports(world: World, capsys: pytest.Ca
     world.switch_reaper(off=False)
     assert removal.reaper().sweep().removed
     world.reap()
-    assert _metric(capsys, "ReaperOff") == []
+    assert values_of(capsys, "ReaperOff") == []
 
 
 def test_a_reaper_that_cannot_read_its_switch_does_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    world.admit()
-    world.launch_by_the_rules()
+    world.launched()
     world.forward(hours=3)
     before = world.existing()
     monkeypatch.setenv("TROOP_STATE_TABLE", "gone")
@@ -432,8 +415,3 @@ def test_the_cost_of_what_is_left_behind_goes_on(world: World) -> None:
     world.forward(hours=5)
     world.reap()
     assert nodes(world, "c001") == last
-
-
-def _metric(capsys: pytest.CaptureFixture[str], name: str) -> list[float]:
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if '"_aws"' in line]
-    return [line[name][0] for line in lines if name in line]

@@ -25,8 +25,7 @@ FLEET = names.fleet_name(RUN, "c001", "drivers")
 def launched(world: World) -> World:
     """A run with one cell, and the look-alikes."""
     world.doubles()
-    world.admit()
-    world.launch_by_the_rules()
+    world.launched()
     assert len(world.left()) >= 5, "a security group, a template, a group and two instances"
     return world
 

@@ -19,6 +19,7 @@ from troop.bench.aws.run_table import RunTable
 from troop.bench.definition import names
 from troop.bench.definition.standing import Standing
 from troop.bench.records.record import Kind, Launch, Resource
+from troop.bench.wiring import removal
 from troop.shared import moments
 from troop.shared.aws.clients import client
 from troop.shared.state_keys import REAPER_OFF, SWITCH
@@ -130,6 +131,17 @@ class World:
         check()
         self.group(fleet, names.fleet_tags(common, "drivers"))
         record(Kind.AUTO_SCALING_GROUP, fleet)
+
+    def launched(self) -> None:
+        """Admits a run, and launches its cell as a workflow does."""
+        self.admit()
+        self.launch_by_the_rules()
+
+    def swept(self) -> None:
+        """Lets the reaper look after a while, and tears the run down once more."""
+        self.forward(minutes=16)
+        removal.reaper().sweep()
+        self.tear_down()
 
     def launch_by_the_rules(self, run: str = RUN, cell: str = "c001") -> None:
         """With a lease, and everything written down before it is created."""

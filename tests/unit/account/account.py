@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import count
+from math import inf
 from types import SimpleNamespace
 from typing import Any
 
@@ -319,12 +320,14 @@ def before(operation: str, do: Callable[[], object], times: int = 1) -> Intercep
     return intercept
 
 
-def changing(operation: str, change: Callable[[Any], object]) -> Intercept:
-    """Lets ``change`` work on each answer to an operation, after it has acted."""
+def changing(operation: str, change: Callable[[Any], object], times: float = inf) -> Intercept:
+    """Lets ``change`` work on the first answers to an operation, after it has acted."""
+    left = [times]
 
     def intercept(number: int, name: str, call: Call) -> Any:
         answer = call()
-        if name == operation:
+        if name == operation and left[0]:
+            left[0] -= 1
             change(answer)
         return answer
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.unit.account.account import Account, calls, raising
+from tests.unit.account.account import Account, calls, changing, raising
 from tests.unit.account.asking import ask
 from tests.unit.account.bench import FILE, FILES, Half, changed, post, problems, request
 
@@ -109,11 +108,8 @@ def test_after_a_refusal_the_key_is_free(half: Half) -> None:
 
 def test_zones_that_do_not_offer_the_type_do_not_count(half: Half, monkeypatch: pytest.MonkeyPatch) -> None:
     offers = [{"InstanceType": "c7g.large", "Location": f"eu-central-1{zone}"} for zone in "bc"]
-
-    def answered(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        return {"InstanceTypeOfferings": offers} if operation == "DescribeInstanceTypeOfferings" else call()
-
-    with calls(monkeypatch, answered):
+    offered = changing("DescribeInstanceTypeOfferings", lambda answer: answer.update(InstanceTypeOfferings=offers))
+    with calls(monkeypatch, offered):
         assert "at most 1" in problems(definition=changed(zones=2, sizes={}))["body.definition.fleets.drivers.zones"]
         assert post(definition=changed(zones=1))[0] == 202
         offers.clear()

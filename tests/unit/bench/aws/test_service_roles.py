@@ -9,7 +9,7 @@ import pytest
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
-from tests.unit.account.account import Call, calls, refusing
+from tests.unit.account.account import Call, before, calls, refusing
 from tests.unit.account.benches import Bench
 from troop.bench.aws.service_roles import LOOKS, PAUSE, SPREADING, ServiceRoles
 from troop.bench.fleets.fleet_requests import LaunchImpossibleError
@@ -93,13 +93,11 @@ def test_another_cell_may_have_been_faster(bench: Bench, monkeypatch: pytest.Mon
     without(AUTO_SCALING)
     slept: list[float] = []
 
-    def intercept(number: int, operation: str, call: Call) -> Any:
-        if operation == "CreateServiceLinkedRole":
-            client("iam").create_role(RoleName=AUTO_SCALING.name, AssumeRolePolicyDocument="{}")
-            raise ClientError({"Error": {"Code": "InvalidInput", "Message": TAKEN}}, operation)
-        return call()
+    def create_first() -> None:
+        client("iam").create_role(RoleName=AUTO_SCALING.name, AssumeRolePolicyDocument="{}")
+        raise ClientError({"Error": {"Code": "InvalidInput", "Message": TAKEN}}, "CreateServiceLinkedRole")
 
-    with calls(monkeypatch, intercept):
+    with calls(monkeypatch, before("CreateServiceLinkedRole", create_first)):
         roles(slept).ensure(spot=False)
     assert slept == [SPREADING]
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from handlers import launch as launch_handler
-from tests.unit.account.account import CONTEXT, calls
+from tests.unit.account.account import CONTEXT, calls, changing
 from tests.unit.account.benches import BENCHMARK, CELL, Bench
 from troop.bench.definition import names
 from troop.bench.records.record import CellStatus, RunStatus
@@ -72,10 +70,8 @@ def _lacks_capacity(bench: Bench, attempts: int = 3) -> Bench:
 
 
 def _gather(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> str:
-    def refused(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        activity = {"StatusCode": "Failed", "StatusMessage": REFUSED, "Description": "Launching a new EC2 instance"}
-        return {"Activities": [activity]} if operation == "DescribeScalingActivities" else call()
-
+    activity = {"StatusCode": "Failed", "StatusMessage": REFUSED, "Description": "Launching a new EC2 instance"}
+    refused = changing("DescribeScalingActivities", lambda answer: answer.update(Activities=[activity]))
     with calls(monkeypatch, refused):
         return bench.gather()
 

@@ -200,13 +200,11 @@ def _rules(permissions: list[dict[str, Any]]) -> set[tuple[int | None, int | Non
 def test_all_barriers_hold_before_any_node_is_there(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.open()
 
-    def intercept(number: int, operation: str, call: Call) -> Any:
-        if operation == "CreateAutoScalingGroup":
-            for phase in BENCHMARK.phases:
-                assert bench.barrier(phase.name)["state"] == "hold"
-        return call()
+    def check() -> None:
+        for phase in BENCHMARK.phases:
+            assert bench.barrier(phase.name)["state"] == "hold"
 
-    with calls(monkeypatch, intercept) as operations:
+    with calls(monkeypatch, before("CreateAutoScalingGroup", check, times=2)) as operations:
         bench.launch()
     assert operations.count("CreateAutoScalingGroup") == 2
     assert bench.barrier("measure") == {

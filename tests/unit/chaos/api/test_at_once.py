@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.unit.account.account import Account, before, calls
+from tests.unit.account.account import Account, before, calls, raising
 from tests.unit.account.asking import ask, patch
 from tests.unit.account.changing import BEN, recorded, stored
 from troop.chaos.changes import Author
@@ -65,16 +64,11 @@ class TestAtOnce:
         assert recorded(account) == []
 
     def test_other_transactions_all_the_time(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-        def conflict(number: int, operation: str, call: Callable[[], Any]) -> Any:
-            if operation != "TransactWriteItems":
-                return call()
-            response: Any = {
-                "Error": {"Code": "TransactionCanceledException"},
-                "CancellationReasons": [{"Code": "TransactionConflict"}],
-            }
-            raise ClientError(response, operation)
-
-        with calls(monkeypatch, conflict):
+        conflict: Any = {
+            "Error": {"Code": "TransactionCanceledException"},
+            "CancellationReasons": [{"Code": "TransactionConflict"}],
+        }
+        with calls(monkeypatch, raising("TransactWriteItems", ClientError(conflict, "TransactWriteItems"))):
             assert ask("PATCH", "/groups/web", {"owner": "us"})[0] == 409
             assert ask("PATCH", "/switch", {"halted": True})[0] == 409
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
 from datetime import date, timedelta
 from typing import Any
 
 import pytest
 
 from handlers import api
-from tests.unit.account.account import FRIDAY, OVERDUE, Account, calls
+from tests.unit.account.account import FRIDAY, OVERDUE, Account, calls, changing
 from tests.unit.account.asking import ask
 from tests.unit.chaos.build import event
 from troop.chaos.aws import event_queries
@@ -164,13 +163,7 @@ def test_a_page_reads_a_bounded_number_however_rare_the_status(
     _put(account, _event(0, status=Status.UNRECOVERED), *[_event(n) for n in range(1, total)])
     examined: list[int] = []
     assert EXAMINED == 250
-
-    def count(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        answer = call()
-        if operation == "Query":
-            examined.append(answer["ScannedCount"])
-        return answer
-
+    count = changing("Query", lambda answer: examined.append(answer["ScannedCount"]))
     with calls(monkeypatch, count) as operations:
         status, body = _get("/events", status="UNRECOVERED", limit=1)
     assert (status, body["events"]) == (200, [])

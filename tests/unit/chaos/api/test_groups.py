@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
-from tests.unit.account.account import Account, calls
+from tests.unit.account.account import Account, calls, changing, refusing
 from tests.unit.account.asking import ask, get
 from troop.shared.api import cursors
 from troop.shared.aws.dynamo import typed
@@ -121,18 +119,14 @@ class TestListing:
     def test_unprocessed_keys_are_read_again(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
         account.group("web", 0)
         account.policy("web", probability=0)
-        left: list[Any] = []
 
-        def first_leaves_policy_out(number: int, operation: str, call: Callable[[], Any]) -> Any:
-            answer = call()
-            if operation == "BatchGetItem" and not left:
-                left.append(answer["Responses"].pop("GroupTags"))
-                keys = {"Keys": [{"unit": {"S": "web"}}], "ConsistentRead": True}
-                answer["UnprocessedKeys"] = {"GroupTags": keys}
-            return answer
+        def leave_policy_out(answer: Any) -> None:
+            del answer["Responses"]["GroupTags"]
+            keys = {"Keys": [{"unit": {"S": "web"}}], "ConsistentRead": True}
+            answer["UnprocessedKeys"] = {"GroupTags": keys}
 
         monkeypatch.setattr("time.sleep", lambda seconds: None)
-        with calls(monkeypatch, first_leaves_policy_out) as operations:
+        with calls(monkeypatch, changing("BatchGetItem", leave_policy_out, times=1)) as operations:
             assert get("/groups")["groups"][0]["probability"] == 0
         assert operations.count("BatchGetItem") == 3
 
@@ -183,10 +177,6 @@ class TestListing:
         account.group("a", 0)
         account.group("b", 0)
         cursor = get("/groups", limit=1)["cursor"]
-
-        def refuse(number: int, operation: str, call: Callable[[], Any]) -> Any:
-            raise ClientError({"Error": {"Code": code, "Message": "expired"}}, operation)
-
-        with calls(monkeypatch, refuse):
+        with calls(monkeypatch, refusing("DescribeAutoScalingGroups", code)):
             status, body = ask("GET", "/groups", limit=1, cursor=cursor)
         assert (status, body["message"]) == (400, "cursor has expired: start again without it")

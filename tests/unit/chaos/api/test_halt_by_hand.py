@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.runbook import halt_by_hand
-from tests.unit.account.account import WEB, Account, calls
+from tests.unit.account.account import WEB, Account, calls, changing
 from tests.unit.account.asking import ask, get, patch
 from tests.unit.account.changing import BEN, recorded
 from troop.chaos.events import Status
@@ -47,14 +46,7 @@ def test_halt_by_hand_prevents_a_claim(account: Account) -> None:
 
 def test_halt_by_hand_abandons_a_claim(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web")
-
-    def in_between(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        answer = call()
-        if operation == "TransactWriteItems" and WEB in account.events.open_ids():
-            halt(account)
-        return answer
-
-    with calls(monkeypatch, in_between):
+    with calls(monkeypatch, changing("TransactWriteItems", lambda _: halt(account), times=1)):
         assert account.terminate(account.item("web"))["status"] == "ABANDONED"
     assert account.event(WEB).status is Status.ABANDONED
     assert account.gone() == []

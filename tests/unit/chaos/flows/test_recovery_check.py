@@ -30,8 +30,6 @@ from troop.chaos.wiring.recovery import recovery_check
 from troop.shared.errors import MissingEventError
 from troop.shared.wiring import environment
 
-Intercept = Callable[[int, str, Callable[[], Any]], Any]
-
 
 @pytest.fixture
 def victim(account: Account) -> str:

@@ -185,14 +185,8 @@ def test_time_that_passes_on_the_way_to_the_call_counts(account: Account, monkey
 
 def test_a_halt_between_claim_and_call_is_heeded(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web")
-
-    def halting(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        answer = call()
-        if operation == "TransactWriteItems" and WEB in account.events.open_ids():
-            account.switch(halted=True)
-        return answer
-
-    with calls(monkeypatch, halting):
+    halted = changing("TransactWriteItems", lambda _: account.switch(halted=True), times=1)
+    with calls(monkeypatch, halted):
         assert account.terminate(account.item("web"))["status"] == "ABANDONED"
     assert account.gone() == []
     assert account.count("in-flight") == 0
@@ -236,14 +230,10 @@ def test_calls_that_terminate_end_before_the_claim_does(account: Account) -> Non
 def test_a_sweep_that_was_faster_is_what_counts(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web")
 
-    def sweep_first(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        answer = call()
-        if operation == "TransactWriteItems" and WEB in account.events.open_ids():
-            event = account.event(WEB)
-            account.events.close(event, Status.ABANDONED, "by a sweep")
-        return answer
+    def close(answer: Any) -> None:
+        account.events.close(account.event(WEB), Status.ABANDONED, "by a sweep")
 
-    with calls(monkeypatch, sweep_first):
+    with calls(monkeypatch, changing("TransactWriteItems", close, times=1)):
         assert account.terminate(account.item("web"))["status"] == "ABANDONED"
     assert account.gone() == []
     assert account.count("in-flight") == 0

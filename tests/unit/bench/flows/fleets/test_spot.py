@@ -11,7 +11,7 @@ from moto.autoscaling import autoscaling_backends
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.ec2 import ec2_backends
 
-from tests.unit.account.account import EXHAUSTIVE, Cut, calls, cut_at, refusing
+from tests.unit.account.account import EXHAUSTIVE, Cut, calls, changing, cut_at, refusing
 from tests.unit.account.asking import ask, get
 from tests.unit.account.fast_moto import calls_are_usual, once
 from tests.unit.account.market import Market
@@ -244,31 +244,24 @@ def test_check_with_an_older_state_decides_nothing(spot: Spot, monkeypatch: pyte
     spot.stand.account.clock.forward(minutes=5)
     others: list[tuple[int, int]] = []
 
-    def intercept(at: int, operation: str, call: Any) -> Any:
-        answer = call()
-        if operation == "DescribeAutoScalingGroups" and not others:
-            others.append((0, 0))
-            spot.give(0)
-            assert spot.stand.keep(run) == "waiting"
-            others.append(spot.sizes(run))
-        return answer
-
-    with calls(monkeypatch, intercept):
+    def take_back(answer: Any) -> None:
+        spot.give(0)
         assert spot.stand.keep(run) == "waiting"
-    assert others[1] == spot.sizes(run) == (3, 3), "three nodes serve, and all of them stay"
+        others.append(spot.sizes(run))
+
+    with calls(monkeypatch, changing("DescribeAutoScalingGroups", take_back, times=1)):
+        assert spot.stand.keep(run) == "waiting"
+    assert others[0] == spot.sizes(run) == (3, 3), "three nodes serve, and all of them stay"
 
 
 def test_another_size_during_a_change_wins(spot: Spot, monkeypatch: pytest.MonkeyPatch) -> None:
     run = lacking(spot)
     statuses: list[int] = []
 
-    def intercept(at: int, operation: str, call: Any) -> Any:
-        answer = call()
-        if operation == "DescribeAutoScalingGroups" and not statuses:
-            statuses.append(spot.stand.scale(run, 2)[0])
-        return answer
+    def scale(answer: Any) -> None:
+        statuses.append(spot.stand.scale(run, 2)[0])
 
-    with calls(monkeypatch, intercept):
+    with calls(monkeypatch, changing("DescribeAutoScalingGroups", scale, times=1)):
         spot.stand.keep(run)
     assert statuses == [200]
     assert spot.sizes(run) == (5, 0), "what was decided for the other size is not done"
@@ -279,13 +272,10 @@ def test_nothing_is_launched_for_a_fleet_that_is_removed_meanwhile(spot: Spot, m
     run = lacking(spot)
     stopped: list[int] = []
 
-    def intercept(at: int, operation: str, call: Any) -> Any:
-        answer = call()
-        if operation == "DescribeAutoScalingGroups" and not stopped:
-            stopped.append(ask("DELETE", f"/fleets/{run}")[0])
-        return answer
+    def stop(answer: Any) -> None:
+        stopped.append(ask("DELETE", f"/fleets/{run}")[0])
 
-    with calls(monkeypatch, intercept):
+    with calls(monkeypatch, changing("DescribeAutoScalingGroups", stop, times=1)):
         spot.stand.keep(run)
     assert stopped == [202]
     assert spot.sizes(run) == (5, 0)

@@ -147,6 +147,12 @@ class Node:
         self._console.write_bytes(b"")
         self._start(script)
 
+    def join(self, rank: int = 3) -> None:
+        """Boots it, and puts it on the roster once it has registered. It waits at its first barrier."""
+        self.boot()
+        self.registration()
+        self.roster(rank)
+
     def reboot(self) -> None:
         """Kills all of its processes, empties /run, and runs cloud-init's scripts for each boot."""
         self.end()

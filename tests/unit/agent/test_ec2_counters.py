@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agent import block_devices, ethtool, nvme
+from agent import block_devices, nvme
 from agent.ethtool import NetworkLimits
 from agent.nvme import Volumes
 from troop.measure.device_samples import EBS, INSTANCE_STORE, OTHER, STACKED, Device
@@ -259,10 +259,3 @@ def test_a_device_that_is_gone_is_described_by_its_name(tmp_path: Path) -> None:
         return None
 
     assert block_devices.describe(["sdq"], nothing, tmp_path) == {"sdq": Device(OTHER, "sdq", None)}
-
-
-def test_the_constants_are_those_of_the_kernel() -> None:
-    assert nvme.COMMAND.size == 72
-    assert nvme.FIELDS.size == 96
-    assert 0xC0000000 | 72 << 16 | ord("N") << 8 | 0x41 == nvme.ADMIN_COMMAND
-    assert ethtool.SIOCETHTOOL == 0x8946

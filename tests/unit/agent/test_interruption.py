@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 
 from agent import spot
-from agent.keys import Keys
 from tests.patience import eventually
 from tests.unit.agent.fake_account import FakeAccount
-from tests.unit.agent.node import CELL, ID, RUN, Node, alive, key
-from troop.bench.definition import names
+from tests.unit.agent.node import ID, Node, alive, key
 from troop.measure import summary as summaries
 
 NOTICE = {"action": "terminate", "time": "2026-11-21T15:03:12Z"}
@@ -35,13 +33,7 @@ def interruption(node: Node) -> dict[str, Any]:
 def begin(node: Node, script: str = "", **spot: str) -> None:
     node.account.spot = dict(spot)
     node.benchmark({"name": "measure"}, files={"run.py": script})
-    node.boot()
-    node.registration()
-    node.roster()
-
-
-def test_its_keys_are_the_workflows() -> None:
-    assert Keys(RUN, CELL).interruption(ID) == f"{names.interruptions_prefix(RUN, CELL)}{ID}.json"
+    node.join()
 
 
 def test_a_notice_ends_the_script_and_is_passed_on(account: FakeAccount, node: Node) -> None:

@@ -139,24 +139,21 @@ def test_an_unexpected_failure_ends_the_uploads_and_not_the_phase(
 
 
 def test_the_object_has_the_nodes_name_and_a_valid_signature(
+    account: FakeAccount,
     place: Place,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    account = FakeAccount()
-    try:
-        monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", account.metadata_of("i-1"))
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-            monkeypatch.delenv(name, raising=False)
-        boot = place.boot
-        key = Keys(boot.run, boot.cell, "AROAROLE").live("i-1")
-        assert key == f"{names.live_prefix(boot.run, boot.cell)}AROAROLE:i-1.json"
-        stored = LiveObject(boot, address_of(boot.bucket, REGION, account.url), key, CredentialStore)
+    monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", account.metadata_of("i-1"))
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    boot = place.boot
+    key = Keys(boot.run, boot.cell, "AROAROLE").live("i-1")
+    assert key == f"{names.live_prefix(boot.run, boot.cell)}AROAROLE:i-1.json"
+    stored = LiveObject(boot, address_of(boot.bucket, REGION, account.url), key, CredentialStore)
+    stored.put(b"{}")
+    stored.put(b'{"a": 1}')
+    assert account.document(f"{boot.bucket}/{key}") == {"a": 1}
+    assert account.issued == 1
+    account.credentials = {"AccessKeyId": "ASIASECOND", "SecretAccessKey": "other", "Token": "t"}
+    with pytest.raises(OSError, match="ExpiredToken"):
         stored.put(b"{}")
-        stored.put(b'{"a": 1}')
-        assert account.document(f"{boot.bucket}/{key}") == {"a": 1}
-        assert account.issued == 1
-        account.credentials = {"AccessKeyId": "ASIASECOND", "SecretAccessKey": "other", "Token": "t"}
-        with pytest.raises(OSError, match="ExpiredToken"):
-            stored.put(b"{}")
-    finally:
-        account.close()

@@ -37,9 +37,7 @@ def environment_of(node: Node, step: str) -> Any:
 
 def begin(node: Node, *phases: dict[str, Any], rank: int = 3) -> None:
     node.benchmark(*phases, files={"run.py": SHOWS, "reset.py": SHOWS})
-    node.boot()
-    node.registration()
-    node.roster(rank)
+    node.join(rank)
 
 
 @pytest.mark.parametrize(
@@ -50,9 +48,7 @@ def test_scripts_know_where_to_create_objects_only_if_the_file_asks(
 ) -> None:
     more = {} if own_data is None else {"own_data": own_data}
     node.benchmark({"name": "last"}, files={"run.py": SHOWS}, **more)
-    node.boot()
-    node.registration()
-    node.roster(0)
+    node.join(0)
     node.barrier("last")
     node.summary("last")
     assert environment_of(node, "last")["DATA"] == data

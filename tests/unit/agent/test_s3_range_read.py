@@ -207,6 +207,13 @@ class CountedReader(OneReader):
     def connections(self) -> int:
         return self.account.connections - self.before
 
+    def of_server(
+        self, server: socket.socket, *, connect: float = PATIENCE, read: float = PATIENCE, scheme: str = "http"
+    ) -> Any:
+        """A reader of another server than the account's."""
+        url = f"{scheme}://127.0.0.1:{server.getsockname()[1]}"
+        return self.with_limits(connect, read, addresses.address_of("data", REGION, url))
+
 
 @pytest.fixture
 def one(account: FakeAccount, monkeypatch: pytest.MonkeyPatch) -> Iterator[CountedReader]:
@@ -296,8 +303,7 @@ ERROR = b"HTTP/1.1 503 Slow Down\r\nTransfer-Encoding: chunked\r\n\r\n"
 )
 def test_answers_may_come_in_parts_or_break_off(one: CountedReader, answers: list[bytes], kind: str | None) -> None:
     server, thread = served(*answers)
-    url = f"http://127.0.0.1:{server.getsockname()[1]}"
-    reader = one.with_limits(PATIENCE, PATIENCE, addresses.address_of("data", REGION, url))
+    reader = one.of_server(server)
     if kind is None:
         assert one.read(reader=reader) == 10
     else:
@@ -323,8 +329,7 @@ def test_an_answer_that_breaks_off_is_an_error_on_a_used_connection_too(one: Cou
                 connection.close()
 
     threading.Thread(target=serve, daemon=True).start()
-    url = f"http://127.0.0.1:{server.getsockname()[1]}"
-    reader = one.with_limits(PATIENCE, PATIENCE, addresses.address_of("data", REGION, url))
+    reader = one.of_server(server)
     assert one.read(reader=reader) == 10
     with pytest.raises(one.ranges.ReadError, match=r"^connection$"):
         one.read(reader=reader)
@@ -334,8 +339,7 @@ def test_an_answer_that_breaks_off_is_an_error_on_a_used_connection_too(one: Cou
 def test_a_connection_that_takes_too_long_is_a_time_out_of_its_own(one: CountedReader) -> None:
     """The server accepts the connection, and never answers within TLS."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        url = f"https://127.0.0.1:{server.getsockname()[1]}"
-        reader = one.with_limits(0.1, PATIENCE, addresses.address_of("data", REGION, url))
+        reader = one.of_server(server, connect=0.1, scheme="https")
         with pytest.raises(one.ranges.ReadError, match=r"^connect-timeout$"):
             one.read(reader=reader)
 
@@ -343,8 +347,7 @@ def test_a_connection_that_takes_too_long_is_a_time_out_of_its_own(one: CountedR
 def test_a_slow_answer_delays_no_other_read(one: CountedReader) -> None:
     """All are in one thread."""
     with socket.create_server(("127.0.0.1", 0)) as server:  # never accepts, so it never answers
-        url = f"http://127.0.0.1:{server.getsockname()[1]}"
-        stuck = one.begin(one.with_limits(PATIENCE, PATIENCE, addresses.address_of("data", REGION, url)), 0, 10)
+        stuck = one.begin(one.of_server(server), 0, 10)
         assert [one.read() for _ in range(3)] == [10] * 3
         assert stuck == []
 
@@ -375,8 +378,7 @@ def test_ranges_of_any_size_are_read_over_tls(
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
-    url = f"https://127.0.0.1:{server.getsockname()[1]}"
-    reader = one.with_limits(PATIENCE, PATIENCE, addresses.address_of("data", REGION, url))
+    reader = one.of_server(server, scheme="https")
     assert [one.read(0, count, reader) for _ in range(3)] == [count] * 3
     server.close()
     thread.join(PATIENCE)
@@ -417,8 +419,7 @@ def test_the_limits_of_a_read_end_with_it(one: CountedReader, tmp_path: Path, is
 
 def test_the_limit_is_of_the_whole_read_and_not_of_each_packet(one: CountedReader) -> None:
     server, _ = served(HEAD + b"Content-Length: 1000\r\n\r\n", *[b"x"] * 1000)
-    url = f"http://127.0.0.1:{server.getsockname()[1]}"
-    reader = one.with_limits(PATIENCE, 0.5, addresses.address_of("data", REGION, url))
+    reader = one.of_server(server, read=0.5)
     with pytest.raises(one.ranges.ReadError, match=r"^read-timeout$"):
         one.read(0, 1000, reader)
     server.close()

@@ -304,11 +304,6 @@ def test_a_busy_s3_is_awaited_longer_than_a_broken_one(
         bucket.put("a", b"")
 
 
-def test_a_failure_that_passes_is_repeated(account: FakeAccount, bucket: Any) -> None:
-    account.refuse = 2
-    assert list(bucket.listing("")) == [[]]
-
-
 def test_a_refusal_has_s3s_status_and_code(bucket: Any) -> None:
     with pytest.raises(s3.S3Error, match="data: S3 answered 404 NoSuchKey to GET 'nothing'") as refusal:
         bucket.open("nothing")

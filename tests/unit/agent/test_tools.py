@@ -25,9 +25,7 @@ with open(f"{{results}}/samples-mine.json", "w") as file:
 
 def test_output_of_tools_is_in_the_summary(node: Node) -> None:
     node.benchmark({"name": "measure"}, files={"run.py": SCRIPT, "wrk.txt": WRK.read_text()})
-    node.boot()
-    node.registration()
-    node.roster()
+    node.join()
     node.barrier("measure", measured_seconds=2)
     summary = summaries.parse(node.summary("measure"))
     assert (summary.outcome, summary.reason) == ("ok", None)

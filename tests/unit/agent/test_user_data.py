@@ -70,34 +70,34 @@ def test_the_node_is_readable_by_its_user_alone(aws: Node) -> None:
 # ------------------------------------------------------------------ its end
 
 
-def test_on_ec2_a_shutdown_is_arranged_before_anything_else(aws: Node) -> None:
-    del aws.environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"]
+def arrange_shutdown(aws: Node, *, is_on_ec2: bool = True) -> None:
+    """Lists calls of ``shutdown``; the user data takes the machine for EC2's if nothing stands in for its metadata."""
     aws.tool("shutdown", f'#!/bin/sh\necho "shutdown $*" >> {aws.home.parent}/calls\n')
-    aws.boot(expires_at=int(time.time()) + 3600)
+    if is_on_ec2:
+        del aws.environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"]
+
+
+@pytest.mark.parametrize(
+    ("is_on_ec2", "seconds", "first"),
+    [
+        (True, 3600, ("shutdown -h +65", "shutdown -h +66")),  # before anything else
+        (True, -3600, ("shutdown -h +1",)),
+        (False, -3600, ("started: agent.pyz",)),  # a machine that only plays a node is left running
+    ],
+)
+def test_on_ec2_the_end_of_a_node_is_arranged_first(
+    aws: Node, is_on_ec2: bool, seconds: int, first: tuple[str, ...]
+) -> None:
+    arrange_shutdown(aws, is_on_ec2=is_on_ec2)
+    aws.boot(expires_at=int(time.time()) + seconds)
     aws.over()
-    first = calls(aws).splitlines()[0]
-    assert first in ("shutdown -h +65", "shutdown -h +66")
-
-
-def test_a_node_that_boots_after_its_runs_expiry_ends_at_once(aws: Node) -> None:
-    del aws.environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"]
-    aws.tool("shutdown", f'#!/bin/sh\necho "shutdown $*" >> {aws.home.parent}/calls\n')
-    aws.boot(expires_at=int(time.time()) - 3600)
-    aws.over()
-    assert calls(aws).startswith("shutdown -h +1\n")
-
-
-def test_a_machine_that_only_plays_a_node_is_left_running(aws: Node) -> None:
-    aws.tool("shutdown", f'#!/bin/sh\necho "shutdown $*" >> {aws.home.parent}/calls\n')
-    aws.boot(expires_at=int(time.time()) - 3600)
-    aws.over()
-    assert "shutdown" not in calls(aws)
+    assert calls(aws).startswith(first)
+    assert ("shutdown" in calls(aws)) is is_on_ec2
 
 
 def test_on_ec2_a_node_that_reboots_ends_even_without_an_agent(aws: Node) -> None:
     """Its scheduled shutdown is gone. If it had not fetched the agent yet, nobody can report anything."""
-    del aws.environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"]
-    aws.tool("shutdown", f'#!/bin/sh\necho "shutdown $*" >> {aws.home.parent}/calls\n')
+    arrange_shutdown(aws)
     aws.boot()
     aws.over()
     (aws.home / "agent.pyz").unlink()
@@ -167,6 +167,7 @@ def test_both_sides_have_the_same_keys() -> None:
     assert keys.data == names.data_prefix(RUN, CELL)
     assert keys.roster == names.roster_key(RUN, CELL)
     assert keys.barrier("measure") == names.barrier_key(RUN, CELL, "measure")
+    assert keys.interruption(ID) == f"{names.interruptions_prefix(RUN, CELL)}{ID}.json"
     own = agents_keys.Keys(RUN, CELL, "AROAX")
     for key_of_node in (own.node(ID), own.summary("measure", ID), own.output("measure", ID), own.interruption(ID)):
         assert f"/AROAX:{ID}." in key_of_node

@@ -49,9 +49,7 @@ MEASURE: dict[str, Any] = {"script": "read.py", "warm_up_seconds": PATIENCE, "me
 def begin(node: Node, *phases: str, files: dict[str, str]) -> None:
     """Boots it, and lets it through no barrier."""
     node.benchmark(*({"name": phase} for phase in phases), files=files)
-    node.boot()
-    node.registration()
-    node.roster()
+    node.join()
 
 
 def hard_limit() -> int | str:
@@ -136,39 +134,25 @@ def test_node_registers_waits_measures_and_ends(account: FakeAccount, tmp_path: 
 
 def test_only_the_phases_of_its_role_are_its_own(node: Node) -> None:
     node.benchmark({"name": "serve", "roles": ["servers"]}, {"name": "prepare"}, files={"run.py": ""})
-    node.boot()
-    node.registration()
-    node.roster()
+    node.join()
     node.barrier("prepare")
     assert node.summary("prepare")["outcome"] == "ok"
     assert node.over() == 0
     assert not [name for name in node.account.objects if "phases/serve" in name]
 
 
-def test_scripts_learn_the_targets_of_their_role(node: Node) -> None:
+@pytest.mark.parametrize("role", [ROLE, "others"])
+def test_scripts_learn_only_the_targets_of_their_role(node: Node, role: str) -> None:
     shop = {"host": "internal-shop", "port": 443, "ports": ["443"], "addresses": []}
     show = "import os\nprint(open(os.environ['TROOP_TARGETS']).read(), end='')\n"
-    targets = {"shop": {"load_balancer": "shop", "ports": ["443"], "roles": [ROLE]}}
-    node.account.put(key(f"targets/{ROLE}.json"), {"format": "troop.targets/1", "targets": {"shop": shop}})
+    targets = {"shop": {"load_balancer": "shop", "ports": ["443"], "roles": [role]}}
+    node.account.put(key(f"targets/{role}.json"), {"format": "troop.targets/1", "targets": {"shop": shop}})
     node.benchmark({"name": "show"}, files={"run.py": show}, targets=targets)
-    node.boot()
-    node.registration()
-    node.roster()
+    node.join()
     node.barrier("show")
     assert node.summary("show")["outcome"] == "ok"
-    assert json.loads(gzip.decompress(node.output("show")))["targets"] == {"shop": shop}
-
-
-def test_scripts_of_a_role_without_targets_find_none(node: Node) -> None:
-    show = "import os\nprint(open(os.environ['TROOP_TARGETS']).read(), end='')\n"
-    targets = {"shop": {"load_balancer": "shop", "ports": ["443"], "roles": ["others"]}}
-    node.benchmark({"name": "show"}, files={"run.py": show}, targets=targets)
-    node.boot()
-    node.registration()
-    node.roster()
-    node.barrier("show")
-    assert node.summary("show")["outcome"] == "ok"
-    assert json.loads(gzip.decompress(node.output("show"))) == {"format": "troop.targets/1", "targets": {}}
+    shown = json.loads(gzip.decompress(node.output("show")))
+    assert shown == {"format": "troop.targets/1", "targets": {"shop": shop} if role == ROLE else {}}
 
 
 def test_the_end_is_the_end(node: Node) -> None:
@@ -374,15 +358,6 @@ def test_a_node_that_reboots_before_the_first_phase_is_not_ready(node: Node) -> 
     assert node.registration()["error"] == "the node rebooted"
 
 
-def test_a_node_of_a_standing_fleet_that_reboots_is_not_ready(node: Node) -> None:
-    node.benchmark(files={}, standing=True)
-    node.boot()
-    assert "error" not in node.registration()
-    node.reboot()
-    assert node.over() == 0, node.console()
-    assert node.registration()["error"] == "the node rebooted"
-
-
 def test_artifacts_are_there_by_name(node: Node) -> None:
     content = b"many bytes"
     sha256 = hashlib.sha256(content).hexdigest()
@@ -396,13 +371,6 @@ def test_artifacts_are_there_by_name(node: Node) -> None:
     node.barrier("prepare")
     assert node.summary("prepare")["outcome"] == "ok"
     assert gzip.decompress(node.output("prepare")) == content + b"\n"
-
-
-def test_read_from_a_busy_bucket_is_repeated(node: Node) -> None:
-    node.benchmark({"name": "prepare"}, files={"run.py": ""})
-    node.account.refuse = 3
-    node.boot()
-    assert "error" not in node.registration()
 
 
 def test_a_clock_that_is_wrong_starts_at_the_common_instant_all_the_same(node: Node) -> None:

@@ -147,11 +147,6 @@ def test_there_are_no_other_alarms(template: Template) -> None:
     assert set(alarms(template)) == set(ANCHORS)
 
 
-def test_no_alarm_is_on_a_metric_of_dynamodb_itself(template: Template) -> None:
-    """It would ignore missing data, whatever it is told of them, and never end."""
-    assert not [name for name, alarm in alarms(template).items() if alarm.get("Namespace") == "AWS/DynamoDB"]
-
-
 def test_each_alarm_watches_its_metric(template: Template) -> None:
     existing, silences = alarms(template), ("WatchdogSilent", "ReaperSilent")
     assert {name: _watched(template, existing[name]) for name in BOTH} == {
@@ -274,44 +269,3 @@ def test_the_topics_take_alarms_of_the_account_and_nothing_unencrypted(template:
     assert text(allow["Condition"]) == {"StringEquals": {"aws:SourceAccount": "<AWS::AccountId>"}}
     assert text(allow["Resource"]) == text(deny["Resource"]) == f"<{topic}>"
     assert (deny["Principal"], deny["Condition"]) == ("*", {"Bool": {"aws:SecureTransport": "false"}})
-
-
-def test_the_watchdog_runs_every_quarter_of_an_hour(template: Template) -> None:
-    schedule = resources_of(template, "AWS::Scheduler::Schedule")["WatchdogSchedule"]["Properties"]
-    assert schedule["ScheduleExpression"] == "rate(15 minutes)"
-    assert schedule["FlexibleTimeWindow"] == {"Mode": "OFF"}
-    assert text(schedule["GroupName"]) == "<SchedulesGroup>"
-    assert text(schedule["Target"]) == {
-        "Arn": "<Watchdog.Arn>",
-        "RoleArn": "<WatchdogScheduleRole.Arn>",
-        "Input": "{}",
-        "RetryPolicy": {"MaximumEventAgeInSeconds": 900, "MaximumRetryAttempts": 3},
-        "DeadLetterConfig": {"Arn": "<SchedulesUndelivered.Arn>"},
-    }
-
-
-def test_the_sweep_runs_every_quarter_of_an_hour_between_the_ticks(template: Template) -> None:
-    schedule = resources_of(template, "AWS::Scheduler::Schedule")["SweepSchedule"]["Properties"]
-    assert schedule["ScheduleExpression"] == "cron(8/15 * * * ? *)"
-    assert schedule.get("ScheduleExpressionTimezone", "UTC") == "UTC"
-    assert schedule["FlexibleTimeWindow"] == {"Mode": "OFF"}
-    assert text(schedule["GroupName"]) == "<SchedulesGroup>"
-    target = text(schedule["Target"])
-    assert json.loads(target.pop("Input")) == {
-        "execution": "<aws.scheduler.execution-id>",
-        "started": "<aws.scheduler.scheduled-time>",
-    }
-    assert target == {
-        "Arn": "<Sweep.Arn>",
-        "RoleArn": "<SweepScheduleRole.Arn>",
-        "RetryPolicy": {"MaximumEventAgeInSeconds": 900, "MaximumRetryAttempts": 3},
-        "DeadLetterConfig": {"Arn": "<SchedulesUndelivered.Arn>"},
-    }
-
-
-def test_lost_notifications_are_sent_again_every_hour(template: Template) -> None:
-    schedule = resources_of(template, "AWS::Scheduler::Schedule")["RedriveSchedule"]["Properties"]
-    assert schedule["ScheduleExpression"] == "cron(12 * * * ? *)"
-    assert text(schedule["GroupName"]) == "<SchedulesGroup>"
-    target = text(schedule["Target"])
-    assert (target["Arn"], target["Input"]) == ("<Notify.Arn>", "{}")

@@ -168,6 +168,8 @@ def test_the_asset_is_the_handlers_the_package_and_the_settings() -> None:
     pages = {name for name in files if name.startswith(("troop/report/", "troop/dashboard/"))}
     assert {Path(name).suffix for name in files - pages} == {".py", ".pyc", ".json", ".pyz"}
     assert {Path(name).suffix for name in pages} <= {".py", ".pyc", *drawn}
+    widgets = {f"troop/dashboard/templates/{name}.html" for name in ("events", "decisions", "units", "unit", "runs")}
+    assert widgets <= pages
     assert "requirements.txt" not in files
 
 

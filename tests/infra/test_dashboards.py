@@ -161,6 +161,7 @@ def test_a_deployment_need_not_have_any(without_benchmarks: tuple[Template, Temp
 def test_widgets_call_the_widgets_function(without_benchmarks: tuple[Template, Template]) -> None:
     business = bodies(without_benchmarks[1])["Business"]
     custom = [widget["properties"] for widget in business["widgets"] if widget["type"] == "custom"]
+    assert text(without_benchmarks[1]["Outputs"]["WidgetsFunctionArn"]["Value"]) == "<Widgets.Arn>"
     assert {one["endpoint"] for one in custom} == {"<Widgets.Arn>"}
     assert [one["params"]["widget"] for one in custom] == [name for name in CUSTOM if name not in {"runs", "live"}]
     triggers = {"refresh": True, "resize": True, "timeRange": False}  # they fold when narrow, and know no range of time

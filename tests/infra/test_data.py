@@ -44,22 +44,17 @@ def test_keys(template: Template, name: str, key: list[str]) -> None:
     assert {a["AttributeType"] for a in properties["AttributeDefinitions"]} == {"S"}
 
 
-def test_indexes_list_events_by_time_by_unit_and_while_open(template: Template) -> None:
-    indices = {i["IndexName"]: i for i in table(template, "Events")["GlobalSecondaryIndexes"]}
-    assert {name: keys(index["KeySchema"]) for name, index in indices.items()} == {
-        "by-time": ["kind", "at"],
-        "by-unit": ["unit", "at"],
-        "by-open": ["open", "at"],
-    }
-    assert all(index["Projection"] == {"ProjectionType": "ALL"} for index in indices.values())
+BY_TIME, BY_OPEN = {"by-time": ["kind", "at"]}, {"by-open": ["open", "at"]}
 
 
-def test_indexes_list_runs_by_time_and_while_open(template: Template) -> None:
-    indices = {i["IndexName"]: i for i in table(template, "Runs")["GlobalSecondaryIndexes"]}
-    assert {name: keys(index["KeySchema"]) for name, index in indices.items()} == {
-        "by-time": ["kind", "at"],
-        "by-open": ["open", "at"],
-    }
+@pytest.mark.parametrize(
+    ("name", "expected"), [("Events", BY_TIME | BY_OPEN | {"by-unit": ["unit", "at"]}), ("Runs", BY_TIME | BY_OPEN)]
+)
+def test_indexes_list_whole_items_by_time_and_while_open(
+    template: Template, name: str, expected: dict[str, list[str]]
+) -> None:
+    indices = {i["IndexName"]: i for i in table(template, name)["GlobalSecondaryIndexes"]}
+    assert {index: keys(properties["KeySchema"]) for index, properties in indices.items()} == expected
     assert all(index["Projection"] == {"ProjectionType": "ALL"} for index in indices.values())
 
 

@@ -238,16 +238,3 @@ def test_layers_say_what_they_are_for(template: Template, layer: str) -> None:
     properties = resources_of(template, "AWS::Lambda::LayerVersion")[layer]["Properties"]
     assert properties["CompatibleRuntimes"] == [RUNTIME.name]
     assert properties["CompatibleArchitectures"] == ["arm64"]
-
-
-def test_everything_is_traced(template: Template, blue: Template) -> None:
-    for variant in (template, blue):
-        functions = resources_of(variant, "AWS::Lambda::Function").values()
-        machines = resources_of(variant, "AWS::StepFunctions::StateMachine").values()
-        stages = resources_of(variant, "AWS::ApiGateway::Stage").values()
-        assert {in_partition(variant, one["Properties"]["TracingConfig"], "aws")["Mode"] for one in functions} == {
-            "Active"
-        }
-        assert {one["Properties"]["TracingConfiguration"]["Enabled"] for one in machines} == {True}
-        assert [one["Properties"]["TracingEnabled"] for one in stages] == [True]
-        assert len(machines) == 5

@@ -22,6 +22,7 @@ from tests.infra.conftest import SHARED_CALENDAR
 from tests.infra.roles import EARLIER_TABLES, ROLES
 from tests.infra.roles_of_benchmarks import INSIDE
 from tests.infra.statements import WRITES_ITEMS, Template, allow, only, protects, state
+from tests.infra.test_api import routes
 from troop import faults
 from troop.bench.definition import names
 from troop.faults.fault import Permission
@@ -195,50 +196,28 @@ def _managed(template: Template) -> dict[str, object]:
     }
 
 
+SCHEDULED = ("Schedules", "WatchdogSchedule", "SweepSchedule", "RedriveSchedule", "ReaperSchedule")
+TRUSTED = {
+    **{f"{name}Role": "scheduler.amazonaws.com" for name in (*SCHEDULED, "BenchmarksScheduled")},
+    **{f"Benchmarks{name}Role": "states.amazonaws.com" for name in ("Benchmark", "Teardown", "Fleet")},
+    **{f"{name}Role": "states.amazonaws.com" for name in ("Chaos", "OnDemand")},
+    "BenchmarksNodesRole": "ec2.<AWS::URLSuffix>",
+}
+"""The service that uses a role; Lambda uses the others."""
+
+
 def test_each_role_trusts_its_own_service_only(template: Template) -> None:
-    trusted = {}
+    """And of the scheduler, only schedules of this deployment."""
     for name, role in resources_of(template, "AWS::IAM::Role").items():
         (statement,) = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
-        assert statement["Action"] == "sts:AssumeRole"
-        trusted[name] = text(statement["Principal"]["Service"])
-        bound = trusted[name] in ("states.amazonaws.com", "scheduler.amazonaws.com")
-        account = text(statement.get("Condition", {}).get("StringEquals", {}).get("aws:SourceAccount"))
-        assert account == ("<AWS::AccountId>" if bound else None), name
-    others = {
-        "ChaosRole": "states.amazonaws.com",
-        "OnDemandRole": "states.amazonaws.com",
-        "SchedulesRole": "scheduler.amazonaws.com",
-        "WatchdogScheduleRole": "scheduler.amazonaws.com",
-        "BenchmarksScheduledRole": "scheduler.amazonaws.com",
-        "ReaperScheduleRole": "scheduler.amazonaws.com",
-        "BenchmarksBenchmarkRole": "states.amazonaws.com",
-        "BenchmarksTeardownRole": "states.amazonaws.com",
-        "BenchmarksFleetRole": "states.amazonaws.com",
-        "BenchmarksNodesRole": "ec2.<AWS::URLSuffix>",
-        "SweepScheduleRole": "scheduler.amazonaws.com",
-        "RedriveScheduleRole": "scheduler.amazonaws.com",
-    }
-    assert trusted == {name: others.get(name, "lambda.amazonaws.com") for name in trusted}
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "SchedulesRole",
-        "WatchdogScheduleRole",
-        "SweepScheduleRole",
-        "RedriveScheduleRole",
-        "ReaperScheduleRole",
-        "BenchmarksScheduledRole",
-    ],
-)
-def test_only_schedules_of_this_deployment_can_use_the_schedulers_role(template: Template, name: str) -> None:
-    role = resources_of(template, "AWS::IAM::Role")[name]["Properties"]
-    (statement,) = role["AssumeRolePolicyDocument"]["Statement"]
-    group = "<BenchmarksScheduledGroup.Arn>" if name.startswith("Benchmarks") else "<SchedulesGroup.Arn>"
-    assert text(statement["Condition"]) == {
-        "StringEquals": {"aws:SourceAccount": "<AWS::AccountId>", "aws:SourceArn": group}
-    }
+        service = text(statement["Principal"]["Service"])
+        assert (statement["Action"], service) == ("sts:AssumeRole", TRUSTED.get(name, "lambda.amazonaws.com")), name
+        condition = text(statement.get("Condition", {}).get("StringEquals", {}))
+        source = condition.pop("aws:SourceArn", None)
+        is_bound = service in ("states.amazonaws.com", "scheduler.amazonaws.com")
+        assert condition == ({"aws:SourceAccount": "<AWS::AccountId>"} if is_bound else {}), name
+        if service == "scheduler.amazonaws.com":
+            assert source == f"<{'BenchmarksScheduled' if name.startswith('Benchmarks') else 'Schedules'}Group.Arn>"
 
 
 def test_nodes_read_the_allowed_buckets_and_write_only_their_own_data(blue: Template) -> None:
@@ -345,35 +324,9 @@ def test_functions_are_called_by_the_api_and_the_reaper_by_its_rule_alone(templa
     by_rule = [p for p in permitted if p["Principal"] == "events.amazonaws.com"]
     assert [text(p["SourceArn"]) for p in by_rule] == ["<BenchmarksEnded.Arn>"]
     invokers = [p for p in permitted if p not in by_rule]
+    paths = {re.sub(r"\{\w+\}", "*", route.replace(" ", "")) for route in routes(template)}
     assert {text(p["SourceArn"]).partition("/")[2] for p in invokers} == {
-        "<ApiRestDeploymentStagev1>/GET/events",
-        "<ApiRestDeploymentStagev1>/GET/events/*",
-        "<ApiRestDeploymentStagev1>/GET/decisions",
-        "<ApiRestDeploymentStagev1>/GET/groups",
-        "<ApiRestDeploymentStagev1>/GET/groups/*",
-        "<ApiRestDeploymentStagev1>/PATCH/groups/*",
-        "<ApiRestDeploymentStagev1>/GET/policies",
-        "<ApiRestDeploymentStagev1>/GET/switch",
-        "<ApiRestDeploymentStagev1>/PATCH/switch",
-        "<ApiRestDeploymentStagev1>/GET/health",
-        "<ApiRestDeploymentStagev1>/POST/terminations",
-        *(f"<ApiRestDeploymentStagev1>/{method}/fleets" for method in ("POST", "GET")),
-        "<ApiRestDeploymentStagev1>/POST/fleets/estimate",
-        *(f"<ApiRestDeploymentStagev1>/{method}/fleets/*" for method in ("GET", "PATCH", "DELETE")),
-        "<ApiRestDeploymentStagev1>/POST/benchmarks",
-        "<ApiRestDeploymentStagev1>/GET/benchmarks",
-        "<ApiRestDeploymentStagev1>/POST/benchmarks/artifacts",
-        "<ApiRestDeploymentStagev1>/POST/benchmarks/estimate",
-        "<ApiRestDeploymentStagev1>/POST/benchmarks/schedules",
-        "<ApiRestDeploymentStagev1>/GET/benchmarks/schedules",
-        "<ApiRestDeploymentStagev1>/DELETE/benchmarks/schedules/*",
-        "<ApiRestDeploymentStagev1>/GET/benchmarks/*",
-        "<ApiRestDeploymentStagev1>/GET/benchmarks/*/live",
-        "<ApiRestDeploymentStagev1>/DELETE/benchmarks/*",
-        "<ApiRestDeploymentStagev1>/GET/benchmarks/*/report",
-        "<ApiRestDeploymentStagev1>/POST/benchmarks/*/report",
-        "<ApiRestDeploymentStagev1>/GET/simianarmy/api/v1/chaos",
-        "<ApiRestDeploymentStagev1>/POST/simianarmy/api/v1/chaos",
+        f"<ApiRestDeploymentStagev1>/{path}" for path in paths
     }
 
 

@@ -120,6 +120,7 @@ def test_the_functions_read_what_was_checked() -> None:
         ({"decision_retention_days": "ever"}, ("troop:decision_retention_days", "'ever'", "1 to 3650")),
         ({"units": "[]"}, ("troop:units", "'[]'", "an object from patterns")),
         ({"calendars": "{"}, ("troop:calendars", "'{'", "a JSON object")),
+        ({"calendars": {"default": CALENDARS["default"] | {"lunch": "12:00"}}}, ("troop:calendars.default.lunch",)),
         ({"zones": 0}, ("troop:zones", "0", "1 to 6")),
         ({"zones": []}, ("troop:zones", "[]", "a whole number from 1 to 6, or names of as many")),
         ({"zones": "a,b"}, ("troop:zones", "'a,b'", "names of as many availability zones of one region")),
@@ -149,24 +150,6 @@ def test_a_refusal_names_key_value_and_what_is_allowed(
 ) -> None:
     message = refused(**settings)
     assert all(part in message for part in parts), message
-
-
-@pytest.mark.parametrize(
-    ("change", "key"),
-    [
-        ({"open": "15:00", "close": "09:00"}, "close"),
-        ({"open": "09:00", "close": "09:00"}, "close"),
-        ({"time_zone": "Mars/Olympus"}, "time_zone"),
-        ({"country": "XX"}, "country"),
-        ({"weekdays": []}, "weekdays"),
-        ({"lunch": "12:00"}, "lunch"),
-    ],
-)
-def test_calendars_that_make_no_sense_are_refused(
-    refused: Callable[..., str], change: dict[str, Any], key: str
-) -> None:
-    calendars = {"default": CALENDARS["default"] | change}
-    assert f"troop:calendars.default.{key}" in refused(calendars=calendars)
 
 
 @pytest.mark.parametrize("key", ["probability", "retain_data", "calendars"])

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,9 +10,7 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 
-from infra import ROOT
 from infra.settings import DeploymentSettings, read_settings
-from infra.stack import TroopStack
 from tests.infra.conftest import CONTEXT
 
 STAGES = tuple(CONTEXT["troop:stages"])
@@ -114,25 +109,3 @@ def test_the_functions_read_the_stages_values() -> None:
     document = json.loads(settings.chaos_json)
     assert (document["deployment"], document["min_healthy"]) == ("Troop-prod", 3)
     assert "stages" not in document
-
-
-def test_the_app_deploys_the_stage_that_the_command_line_asks_for() -> None:
-    """As the CDK CLI runs it, up to the name of the stack: a synthesis would take long."""
-    script = (
-        "import json, os\n"
-        "from infra.settings import read_settings, written_context\n"
-        "context = json.loads(os.environ['CDK_CONTEXT_JSON'])\n"
-        "print(read_settings(context, written_context()).chaos.deployment)"
-    )
-    environment = {**os.environ, "CDK_CONTEXT_JSON": json.dumps(CONTEXT | {"troop:stage": "staging"})}
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "Troop-staging"
-
-
-def test_stages_lie_side_by_side() -> None:
-    app = cdk.App(context=CONTEXT)
-    small = {"benchmarks": "false", "dashboards": "false"}  # most of a stack, which a stage has no part in
-    names = {TroopStack(app, staged(stage, **small)).stack_name for stage in STAGES}
-    assert names == {f"Troop-{stage}" for stage in STAGES}

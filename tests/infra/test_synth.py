@@ -36,10 +36,6 @@ NAMES_WITHIN_A_PARENT = {("AWS::IAM::Policy", "PolicyName"), ("AWS::ApiGateway::
 """Names that only have to be unique within the resource they belong to."""
 
 
-def test_synth_needs_neither_credentials_nor_network(cli_synth: Synthesised) -> None:
-    assert cli_synth.returncode == 0, cli_synth.output
-
-
 def test_synth_has_nothing_to_complain_about(cli_synth: Synthesised) -> None:
     assert not re.search(r"warning|error|deprecated|\[W", cli_synth.output, re.IGNORECASE), cli_synth.output
     assert cli_synth.read("validation-report.json")["pluginReports"] == []
@@ -53,12 +49,6 @@ def test_synth_has_nothing_to_complain_about(cli_synth: Synthesised) -> None:
 def stack() -> TroopStack:
     """The stack of the default settings, built now whatever is stored, with paths as the CLI asks for them."""
     return stack_of(cdk.App(context=CONTEXT | {"aws:cdk:enable-path-metadata": True}))
-
-
-def test_no_construct_has_an_annotation(stack: TroopStack) -> None:
-    messages = assertions.Annotations.from_stack(stack)
-    anything = assertions.Match.any_value()
-    assert [*messages.find_warning("*", anything), *messages.find_error("*", anything)] == []
 
 
 def test_the_stack_is_for_any_account_and_region(cli_synth: Synthesised) -> None:
@@ -173,10 +163,6 @@ def _report_findings(partial: Path, folder: Path) -> None:
     with pytest.raises(RuntimeError, match=r"AwsSolutions-S1\b"):
         app.synth()
     shutil.copy(folder / "validation-report.json", partial)
-
-
-def test_findings_would_be_reported(unacknowledged: set[tuple[str, str]]) -> None:
-    assert len(unacknowledged) > 10
 
 
 def test_every_acknowledgement_has_its_finding_and_its_reason(

@@ -19,11 +19,10 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
-from infra import ROOT, settings_doc
+from infra import ROOT
 from infra.store import BUILD, build_folder
 from release.relocation import PACKAGE, RelocationError, relocate
 from tests.patience import PATIENCE
-from troop_aws.cdk import Calendar, Settings
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
@@ -252,13 +251,6 @@ def test_a_foreign_app_has_the_resources_of_this_one(
 def _bare(resource: Any) -> Any:
     """Without what names the place in the tree of constructs."""
     return None if resource is None else {key: value for key, value in resource.items() if key != "Metadata"}
-
-
-def test_every_setting_is_a_typed_property() -> None:
-    context = json.loads((ROOT / "cdk.json").read_text())["context"]
-    keys = {key.removeprefix("troop:") for key in context if key.startswith("troop:")}
-    assert set(Settings.__annotations__) == keys - {"stage", "stages"}
-    assert set(Calendar.__annotations__) == set(settings_doc.CALENDAR)
 
 
 def test_an_installed_package_builds_in_the_users_cache(tmp_path: Path) -> None:

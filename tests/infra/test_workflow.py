@@ -1,4 +1,4 @@
-"""The state machine and the schedules that start it."""
+"""The state machines, and the schedules that start them and functions."""
 
 from __future__ import annotations
 
@@ -15,42 +15,40 @@ from tests.infra.cfn import resources_of, text
 Template = Mapping[str, Any]
 
 
-@pytest.fixture
-def machine(template: Template) -> dict[str, Any]:
-    properties: dict[str, Any] = resources_of(template, "AWS::StepFunctions::StateMachine")["ChaosMachine"][
-        "Properties"
-    ]
-    return properties
+MACHINES = ("Chaos", "OnDemand", "BenchmarksBenchmark", "BenchmarksTeardown", "BenchmarksFleet")
 
 
-def test_executions_are_durable_logged_and_traced(machine: dict[str, Any]) -> None:
-    assert machine["StateMachineType"] == "STANDARD"
-    assert machine["TracingConfiguration"] == {"Enabled": True}
+def test_there_are_no_other_machines(template: Template) -> None:
+    assert set(resources_of(template, "AWS::StepFunctions::StateMachine")) == {f"{name}Machine" for name in MACHINES}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_executions_are_durable_logged_and_traced(template: Template, name: str) -> None:
+    machine = resources_of(template, "AWS::StepFunctions::StateMachine")[f"{name}Machine"]["Properties"]
+    assert (machine["StateMachineType"], machine["TracingConfiguration"]) == ("STANDARD", {"Enabled": True})
     logging = text(machine["LoggingConfiguration"])
     assert (logging["Level"], logging["IncludeExecutionData"]) == ("ALL", False)
-    assert logging["Destinations"] == [{"CloudWatchLogsLogGroup": {"LogGroupArn": "<ChaosLogs.Arn>"}}]
+    assert logging["Destinations"] == [{"CloudWatchLogsLogGroup": {"LogGroupArn": f"<{name}Logs.Arn>"}}]
+    assert text(machine["RoleArn"]) == f"<{name}Role.Arn>"
 
 
-def test_the_definition_can_be_read_at_synth_and_is_json_after_substitution(machine: dict[str, Any]) -> None:
-    definition = machine["DefinitionString"]
-    names = set(re.findall(r"\$\{(\w+)\}", definition))
-    assert names == set(machine["DefinitionSubstitutions"])
-    for name, value in text(machine["DefinitionSubstitutions"]).items():
-        definition = definition.replace(f"${{{name}}}", value)
-    json.loads(definition)
-
-
-def test_functions_are_called_by_their_plain_arn(machine: dict[str, Any]) -> None:
-    called = text({k: v for k, v in machine["DefinitionSubstitutions"].items() if k.endswith("Function")})
-    assert called == {f"{name}Function": f"<{name}.Arn>" for name in ("Decide", "Terminate", "CheckRecovery", "Sweep")}
-
-
-def test_integrations_are_those_of_the_partition(machine: dict[str, Any]) -> None:
-    others = {k: v for k, v in machine["DefinitionSubstitutions"].items() if not k.endswith("Function")}
-    assert text(others) == {
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_definition_is_json_after_substitution_of_all_that_it_names(template: Template, name: str) -> None:
+    """Functions by their plain ARN, integrations by that of the partition."""
+    machine = resources_of(template, "AWS::StepFunctions::StateMachine")[f"{name}Machine"]["Properties"]
+    definition, substituted = machine["DefinitionString"], text(machine["DefinitionSubstitutions"])
+    assert set(re.findall(r"\$\{(\w+)\}", definition)) == set(substituted)
+    others = {
+        "TeardownMachine": "<BenchmarksTeardownMachine>",
         "LambdaInvoke": "arn:<AWS::Partition>:states:::lambda:invoke",
         "S3GetObject": "arn:<AWS::Partition>:states:::s3:getObject",
+        "StartExecutionSync": "arn:<AWS::Partition>:states:::states:startExecution.sync:2",
     }
+    expected = {key: others.get(key, f"<{key.removesuffix('Function')}.Arn>") for key in substituted}
+    assert substituted == expected
+    for key, value in substituted.items():
+        definition = definition.replace(f"${{{key}}}", value)
+    json.loads(definition)
 
 
 def test_a_name_without_substitution_is_refused() -> None:
@@ -95,6 +93,37 @@ def test_a_schedule_starts_the_workflow_on_time_or_not_at_all(blue: Template) ->
             "RetryPolicy": {"MaximumEventAgeInSeconds": 900, "MaximumRetryAttempts": 3},
             "DeadLetterConfig": {"Arn": "<SchedulesUndelivered.Arn>"},
         }
+
+
+EXECUTION = {"execution": "<aws.scheduler.execution-id>", "started": "<aws.scheduler.scheduled-time>"}
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "expression", "sent"),
+    [
+        ("Watchdog", "Watchdog", "rate(15 minutes)", {}),
+        ("Sweep", "Sweep", "cron(8/15 * * * ? *)", EXECUTION),  # between the ticks
+        ("Reaper", "Reaper", "cron(4/15 * * * ? *)", {}),
+        ("Redrive", "Notify", "cron(12 * * * ? *)", {}),  # sends lost notifications again
+    ],
+)
+def test_a_function_is_called_by_its_schedule(
+    template: Template, name: str, function: str, expression: str, sent: dict[str, str]
+) -> None:
+    schedule = resources_of(template, "AWS::Scheduler::Schedule")[f"{name}Schedule"]["Properties"]
+    assert schedule["ScheduleExpression"] == expression
+    assert schedule.get("ScheduleExpressionTimezone", "UTC") == "UTC"
+    assert schedule["FlexibleTimeWindow"] == {"Mode": "OFF"}
+    assert schedule.get("State", "ENABLED") == "ENABLED"
+    assert text(schedule["GroupName"]) == "<SchedulesGroup>"
+    target = text(schedule["Target"])
+    assert json.loads(target.pop("Input")) == sent
+    assert target == {
+        "Arn": f"<{function}.Arn>",
+        "RoleArn": f"<{name}ScheduleRole.Arn>",
+        "RetryPolicy": {"MaximumEventAgeInSeconds": 900, "MaximumRetryAttempts": 3},
+        "DeadLetterConfig": {"Arn": "<SchedulesUndelivered.Arn>"},
+    }
 
 
 def test_no_tick_before_the_workflow_may_run_its_map(template: Template) -> None:

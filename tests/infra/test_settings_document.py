@@ -15,6 +15,7 @@ from tests.infra.conftest import CONTEXT
 from troop.shared.calendars import parse_calendar
 from troop.shared.errors import SettingsError
 from troop.shared.stages import STAGE, STAGES
+from troop_aws.cdk import Calendar
 
 DOCUMENT = settings_doc.PATH.read_text(encoding="utf-8")
 CALENDAR = CONTEXT["troop:calendars"]["default"]
@@ -29,6 +30,7 @@ def test_the_types_of_the_construct_are_current() -> None:
     assert settings_doc.with_types(module.replace("    zones: int | Sequence[str]\n", "")) == module, (
         "run: make openapi"
     )
+    assert set(Calendar.__annotations__) == set(settings_doc.CALENDAR)
 
 
 def test_cdk_json_shows_every_setting_with_its_default() -> None:

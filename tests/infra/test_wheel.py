@@ -263,7 +263,7 @@ def test_an_installed_package_builds_in_the_users_cache(tmp_path: Path) -> None:
 MOVED: Mapping[str, str] = {
     "from cli.shared import show": "from troop_aws.cli.shared import show",
     "from infra import npm as packages": "from troop_aws.infra import npm as packages",
-    "x = 1; from troop.shared.version import (\n  A,\n)": "x = 1; from troop_aws.troop.version import (\n  A,\n)",
+    "x = 1; from troop.faults import (\n  A,\n)": "x = 1; from troop_aws.troop.faults import (\n  A,\n)",
     "def later():\n    from agent.pack import pack": "def later():\n    from troop_aws.agent.pack import pack",
     "import troop.measure as measure": "import troop_aws.troop.measure as measure",
     "AT = 'cli.commands.why:why'": "AT = 'troop_aws.cli.commands.why:why'",

@@ -207,7 +207,7 @@ class CountedReader(OneReader):
     def connections(self) -> int:
         return self.account.connections - self.before
 
-    def of_server(
+    def reader_of(
         self, server: socket.socket, *, connect: float = PATIENCE, read: float = PATIENCE, scheme: str = "http"
     ) -> Any:
         """A reader of another server than the account's."""
@@ -303,7 +303,7 @@ ERROR = b"HTTP/1.1 503 Slow Down\r\nTransfer-Encoding: chunked\r\n\r\n"
 )
 def test_answers_may_come_in_parts_or_break_off(one: CountedReader, answers: list[bytes], kind: str | None) -> None:
     server, thread = served(*answers)
-    reader = one.of_server(server)
+    reader = one.reader_of(server)
     if kind is None:
         assert one.read(reader=reader) == 10
     else:
@@ -329,7 +329,7 @@ def test_an_answer_that_breaks_off_is_an_error_on_a_used_connection_too(one: Cou
                 connection.close()
 
     threading.Thread(target=serve, daemon=True).start()
-    reader = one.of_server(server)
+    reader = one.reader_of(server)
     assert one.read(reader=reader) == 10
     with pytest.raises(one.ranges.ReadError, match=r"^connection$"):
         one.read(reader=reader)
@@ -339,7 +339,7 @@ def test_an_answer_that_breaks_off_is_an_error_on_a_used_connection_too(one: Cou
 def test_a_connection_that_takes_too_long_is_a_time_out_of_its_own(one: CountedReader) -> None:
     """The server accepts the connection, and never answers within TLS."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        reader = one.of_server(server, connect=0.1, scheme="https")
+        reader = one.reader_of(server, connect=0.1, scheme="https")
         with pytest.raises(one.ranges.ReadError, match=r"^connect-timeout$"):
             one.read(reader=reader)
 
@@ -347,7 +347,7 @@ def test_a_connection_that_takes_too_long_is_a_time_out_of_its_own(one: CountedR
 def test_a_slow_answer_delays_no_other_read(one: CountedReader) -> None:
     """All are in one thread."""
     with socket.create_server(("127.0.0.1", 0)) as server:  # never accepts, so it never answers
-        stuck = one.begin(one.of_server(server), 0, 10)
+        stuck = one.begin(one.reader_of(server), 0, 10)
         assert [one.read() for _ in range(3)] == [10] * 3
         assert stuck == []
 
@@ -378,7 +378,7 @@ def test_ranges_of_any_size_are_read_over_tls(
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
-    reader = one.of_server(server, scheme="https")
+    reader = one.reader_of(server, scheme="https")
     assert [one.read(0, count, reader) for _ in range(3)] == [count] * 3
     server.close()
     thread.join(PATIENCE)
@@ -419,7 +419,7 @@ def test_the_limits_of_a_read_end_with_it(one: CountedReader, tmp_path: Path, is
 
 def test_the_limit_is_of_the_whole_read_and_not_of_each_packet(one: CountedReader) -> None:
     server, _ = served(HEAD + b"Content-Length: 1000\r\n\r\n", *[b"x"] * 1000)
-    reader = one.of_server(server, read=0.5)
+    reader = one.reader_of(server, read=0.5)
     with pytest.raises(one.ranges.ReadError, match=r"^read-timeout$"):
         one.read(0, 1000, reader)
     server.close()

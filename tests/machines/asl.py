@@ -14,6 +14,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "statemachines").glob("*.asl.json"))
+HISTORY = 25_000
+"""The most events of an execution."""
 
 HANDLERS = {
     "SweepFunction": "sweep",

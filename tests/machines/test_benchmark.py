@@ -23,7 +23,6 @@ from troop.bench.measuring.verdicts import GRACE, LONGEST_REASON, State
 from troop.bench.records.record import CellStatus, RunStatus
 
 PAYLOAD = 256 * 1024
-HISTORY = 25_000
 
 MACHINE = asl.load(asl.ROOT / "statemachines" / "benchmark.asl.json")
 LEVELS = {level.where: level for level in asl.levels(MACHINE)}
@@ -196,7 +195,7 @@ def test_the_longest_cell_fits_into_one_execution_history(steps: int, attempts: 
     assert looks >= seconds / LONGEST_WAIT
     tries = 1 + max(sum(r["MaxAttempts"] for r in task["Retry"]) for task in CELL.states.values() if "Retry" in task)
     around = 2 + attempts * (6 * (2 + 3 * tries) + 2) + 2
-    assert _most_events(looks, attempts * steps, seconds) + around < HISTORY
+    assert _most_events(looks, attempts * steps, seconds) + around < asl.HISTORY
 
 
 def test_the_most_points_are_admitted_in_a_cell_of_hours() -> None:

@@ -26,7 +26,6 @@ MOST_GROUPS = 500
 """The default quota of Auto Scaling groups in a region."""
 
 PAYLOAD = 256 * 1024
-HISTORY = 25_000
 
 MACHINE = asl.load(asl.ROOT / "statemachines" / "chaos.asl.json")
 STATES = dict(asl.states(MACHINE))
@@ -75,7 +74,7 @@ def test_the_longest_watch_fits_into_one_execution_history(flapping: bool) -> No
     looks, took = _watch(flapping)
     assert looks > 350
     started_and_terminated = 2 + 2 + 3 * (1 + sum(r["MaxAttempts"] for r in TERMINATE["Retry"])) + 4
-    assert asl.most_events(WATCH, looks, took.total_seconds()) + started_and_terminated < HISTORY
+    assert asl.most_events(WATCH, looks, took.total_seconds()) + started_and_terminated < asl.HISTORY
 
 
 def test_the_machine_outlives_the_longest_watch() -> None:

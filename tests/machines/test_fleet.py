@@ -13,7 +13,6 @@ from troop.bench.measuring.verdicts import State
 from troop.bench.records.record import RunStatus
 from troop.bench.removal.reaping import ENDS_WITHIN
 
-HISTORY = 25_000
 A_DAY = 24 * 3600
 COSTS = (asl.ROOT / "docs" / "costs.md").read_text(encoding="utf-8")
 
@@ -71,12 +70,12 @@ def test_a_day_fits_the_history_and_costs_little() -> None:
     match = re.search(rf"{transitions:,} x\s+\$0.025 / 1,000 = \*\*\$(.+?) a day", COSTS)
     assert match, f"docs/costs.md is to say how much {transitions:,} transitions are"
     assert match[1] == f"{transitions * 0.025 / 1000:.2f}"
-    assert asl.most_events(STATES["Keep"], len(waits), A_DAY) < HISTORY
+    assert asl.most_events(STATES["Keep"], len(waits), A_DAY) < asl.HISTORY
 
 
 def test_a_day_with_a_backup_fits_the_history() -> None:
     """Such a fleet is looked at more often."""
-    assert asl.most_events(STATES["Keep"], A_DAY / standing_backup.LONGEST_WAIT, A_DAY) < HISTORY
+    assert asl.most_events(STATES["Keep"], A_DAY / standing_backup.LONGEST_WAIT, A_DAY) < asl.HISTORY
 
 
 def test_fleet_closes_itself_before_the_reaper_does() -> None:

@@ -10,8 +10,6 @@ from tests.machines import asl
 from troop.bench.removal.reaping import TEARDOWN_TIME
 from troop.bench.removal.teardown import TeardownIncompleteError, TeardownProgress, after
 
-HISTORY = 25_000
-
 MACHINE = asl.load(asl.ROOT / "statemachines" / "teardown.asl.json")
 STATES = dict(asl.states(MACHINE))
 
@@ -41,7 +39,7 @@ def test_the_longest_one_fits_its_time_limit_and_the_history() -> None:
     reporting += asl.waits(report["Retry"][0]) + asl.worst(later)
     assert waited + looks * 30 + reporting < MACHINE["TimeoutSeconds"], "half a minute for each look"
     tries = 1 + sum(rule["MaxAttempts"] for rule in STATES["Remove"]["Retry"])
-    assert looks * (2 + 2 + 2 + 3 * tries) + 200 < HISTORY
+    assert looks * (2 + 2 + 2 + 3 * tries) + 200 < asl.HISTORY
 
 
 @pytest.mark.parametrize("name", ["Close", "Remove", "Conclude"])

@@ -26,6 +26,10 @@ DEFAULT_CALENDAR: dict[str, Any] = DEFAULTS["calendars"]["default"]
 
 RUNNING = Switch(halted=False, leashed=False)
 
+WORKING_WEEK = ["MON", "TUE", "WED", "THU", "FRI"]
+SUN_TO_THU = ["SUN", "MON", "TUE", "WED", "THU"]
+EVERY_DAY = [*WORKING_WEEK, "SAT", "SUN"]
+
 
 def raw_settings(**changes: Any) -> dict[str, Any]:
     return {**DEFAULTS, **changes}

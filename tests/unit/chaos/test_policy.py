@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.unit.chaos.build import TWO_MORE, group, policy, settings, tagged, unit_policy
-from troop.chaos.policy import VALUES
+from troop.chaos.policy import VALUES, effective_policy
 
 SETTINGS_VALUES = settings(probability=0.2, min_days_between=1, calendars=TWO_MORE)
 FROM_SETTINGS: dict[str, Any] = {
@@ -189,8 +189,6 @@ def test_an_opt_out_ends_on_the_day_of_its_own_calendar() -> None:
     def today(name: str) -> date:
         names.append(name)
         return date(2026, 11, 21)
-
-    from troop.chaos.policy import effective_policy
 
     effective = effective_policy(
         [group()], {"opt_out": True, "until": "2026-11-20", "calendar": "night"}, SETTINGS_VALUES, today

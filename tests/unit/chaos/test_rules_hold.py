@@ -19,13 +19,12 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from tests.unit.chaos.build import SALT, account, calendars, raw_calendar, settings
+from tests.unit.chaos.build import SALT, SUN_TO_THU, account, calendars, raw_calendar, settings
 from troop.chaos.decisions import TERMINATE, Decision, decide_all
 from troop.chaos.facts import AbandonedClaim, Account, Counts, Switch, UnitState, facts_of_units
 from troop.chaos.groups import Group, Instance
 from troop.shared.settings import Settings
 
-SUN_TO_THU = ["SUN", "MON", "TUE", "WED", "THU"]
 FREEZE = (date(2026, 11, 23), date(2026, 11, 25))
 RAW_CALENDARS = {
     **calendars(freezes=[{"from": str(FREEZE[0]), "to": str(FREEZE[1]), "reason": "sales"}]),

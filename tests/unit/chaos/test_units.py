@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.chaos.build import LAST_TICK, SALT, account, at, facts, group, settings
+from tests.unit.chaos.build import LAST_TICK, SALT, account, group, settings
 from troop.chaos.decisions import decide_all
 from troop.chaos.facts import UnitState, facts_of_units
-from troop.chaos.roll import due_at, roll
+from troop.chaos.roll import roll
 from troop.chaos.units import by_unit, is_unit, unit_from_url, unit_of, unit_to_url
 
 FLEET = {"troop:fleet": "servers"}
@@ -108,12 +108,6 @@ def test_both_versions_side_by_side_share_one_roll() -> None:
     decision = decide_all(units)[0]
     assert decision.rolled == roll(SALT, decision.day or date.min, "web")
     assert decision.groups == ("web-v041", "web-v042")
-
-
-def test_a_roll_belongs_to_the_unit_not_to_the_group() -> None:
-    calendar = facts().calendar
-    assert roll(SALT, date(2026, 11, 20), "web") != roll(SALT, date(2026, 11, 20), "web-v041")
-    assert due_at(SALT, date(2026, 11, 20), "web", calendar) >= at("09:00")
 
 
 @pytest.mark.parametrize(

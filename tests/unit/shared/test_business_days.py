@@ -9,11 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.chaos.build import at, calendar, closed, days
-
-WORKING_WEEK = ["MON", "TUE", "WED", "THU", "FRI"]
-SUN_TO_THU = ["SUN", "MON", "TUE", "WED", "THU"]
-EVERY_DAY = [*WORKING_WEEK, "SAT", "SUN"]
+from tests.unit.chaos.build import EVERY_DAY, SUN_TO_THU, WORKING_WEEK, at, calendar, closed, days
 
 
 @pytest.mark.parametrize(

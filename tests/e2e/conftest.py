@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -16,9 +17,12 @@ from local.demo.benchmark import put_data
 from local.demo.deployment_view import RUNNING, DeploymentView
 from local.demo.groups import Groups
 from local.launcher import LocalAccount
+from local.project import ROOT, tool_environment
 from local.settings import open_settings, salt_for
 from tests.e2e.assemblies import assembly, deploy
 from tests.patience import PATIENCE
+from troop.chaos.aws.event_items import to_item
+from troop.chaos.events import Event, Status
 
 HERE = Path(__file__).parent
 STARTED = datetime.fromisoformat(os.environ["TROOP_TESTS_STARTED"])
@@ -121,6 +125,34 @@ class Deployment:
 
     def ids(self, name: str) -> set[str]:
         return {member.instance_id for member in self.groups.members(name)}
+
+    def command(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Runs ``troop`` with these words, as people do."""
+        return subprocess.run(
+            [str(ROOT / "scripts" / "troop"), "--deployment", self.name, *words],
+            env={**tool_environment(), **self.account.exports},
+            capture_output=True,
+            text=True,
+            timeout=2 * BUSY,
+            check=False,
+        )
+
+    def put_event(self, unit: str, at: datetime, status: Status = Status.TERMINATED, **changes: Any) -> None:
+        """Writes an event of an instance that is gone, as an execution that is gone too leaves it."""
+        fields = {
+            "event_id": f"{at.date()}#{unit}",
+            "group": unit,
+            "instance_id": "i-0123456789abcdef0",
+            "zone": "us-east-1a",
+            "method": "crash",
+            "rolled": 0.5,
+            "probability": 1.0,
+            "desired": 2,
+            "execution": "arn:of:an:execution:long:gone",
+            **changes,
+        }
+        event = Event(unit=unit, day=at.date(), status=status, at=at, **fields)
+        self.dynamodb.put_item(TableName=self.outputs["EventsTable"], Item=to_item(event))
 
     def tick(self) -> dict[str, Any]:
         """Runs the workflow once, to its end: DescribeExecution's answer."""

@@ -29,8 +29,7 @@ from infra.api import ROUTES
 from local.launcher import LocalAccount
 from tests.e2e.benches import EXHAUSTIVE
 from tests.e2e.conftest import Deployment
-from troop.chaos.aws.event_items import to_item
-from troop.chaos.events import Event, Status
+from troop.chaos.events import Status
 
 KNOWN = ("contract-web", "contract-db")
 LONGEST_ADDRESS = 8000
@@ -93,29 +92,11 @@ def deployment(account: LocalAccount) -> Iterator[Deployment]:
     deployment = Deployment(account, "Contract")
     for unit in KNOWN:
         deployment.groups.create(unit, 0)
-        deployment.dynamodb.put_item(TableName=deployment.outputs["EventsTable"], Item=to_item(_event(unit)))
+        deployment.put_event(unit, datetime.now(UTC), Status.RECOVERED)
     assert deployment.tick()["status"] == "SUCCEEDED"
     yield deployment
     for unit in KNOWN:
         deployment.groups.delete(unit)
-
-
-def _event(unit: str) -> Event:
-    now = datetime.now(UTC)
-    return Event(
-        event_id=f"{now.date()}#{unit}",
-        unit=unit,
-        day=now.date(),
-        status=Status.RECOVERED,
-        at=now,
-        group=unit,
-        instance_id="i-00000000000000001",
-        zone="us-east-1a",
-        method="crash",
-        rolled=0.5,
-        probability=1.0,
-        desired=2,
-    )
 
 
 @pytest.mark.parametrize("route", ROUTES)

@@ -53,20 +53,9 @@ def deployment(smoke: Deployment) -> Deployment:
     return smoke
 
 
-def command(deployment: Deployment, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(ROOT / "scripts" / "troop"), "--deployment", NAME, "bench", *words],
-        env={**tool_environment(), **deployment.account.exports},
-        capture_output=True,
-        text=True,
-        timeout=2 * LONG,
-        check=False,
-    )
-
-
 def troop(deployment: Deployment, *words: str, code: int = 0) -> Any:
     """What the command tells with --json."""
-    done = command(deployment, *words, "--json")
+    done = deployment.command("bench", *words, "--json")
     assert done.returncode == code, (words, done.returncode, done.stdout, done.stderr)
     return json.loads(done.stdout)
 
@@ -256,7 +245,7 @@ def test_report_page_is_downloaded_without_rights_to_s3_and_shown_inline(
 ) -> None:
     run = detail["run"]["run"]
     page = tmp_path / "report.html"
-    done = command(deployment, "report", run, "-o", str(page))
+    done = deployment.command("bench", "report", run, "-o", str(page))
     assert (done.returncode, str(page) in done.stdout) == (0, True), done.stderr
     assert run in page.read_text(encoding="utf-8")
     leads = deployment.view.api.get(f"benchmarks/{run}/report")
@@ -384,14 +373,7 @@ def test_nodes_do_what_they_may_and_nothing_else(
 
 def test_questions_for_aws_run_as_far_as_local_aws_can(deployment: Deployment, tmp_path: Path) -> None:
     out = tmp_path / "answers.json"
-    done = subprocess.run(
-        [str(ROOT / "scripts" / "troop"), "--deployment", NAME, "prove", "--yes", "--out", str(out)],
-        env={**tool_environment(), **deployment.account.exports},
-        capture_output=True,
-        text=True,
-        timeout=2 * LONG,
-        check=False,
-    )
+    done = deployment.command("prove", "--yes", "--out", str(out))
     assert done.returncode == 0, (done.stdout, done.stderr)
     answers = {one["name"]: one for one in json.loads(out.read_text())["answers"]}
     assert {one["verdict"] for one in answers.values()} == {"only AWS proves this"}

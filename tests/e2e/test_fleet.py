@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from local.project import ROOT, tool_environment
+from local.project import ROOT
 from tests.e2e.benches import LONG, NOTHING, SELDOM, Bench
 from tests.e2e.conftest import eventually
 from tests.e2e.roles import UNOBSERVED, allowed, role_of
@@ -20,14 +19,7 @@ WORKER = ROOT / "fleets" / "worker"
 
 def troop(bench: Bench, *words: str, code: int = 0) -> tuple[str, str]:
     """What `troop fleet` says, on stdout and on stderr."""
-    done = subprocess.run(
-        [str(ROOT / "scripts" / "troop"), "--deployment", bench.deployment.name, "fleet", *words],
-        env={**tool_environment(), **bench.account.exports},
-        capture_output=True,
-        text=True,
-        timeout=LONG,
-        check=False,
-    )
+    done = bench.deployment.command("fleet", *words)
     assert done.returncode == code, (words, done.returncode, done.stdout, done.stderr)
     return done.stdout, done.stderr
 

@@ -14,8 +14,6 @@ import pytest
 from local.launcher import LocalAccount
 from tests.e2e.conftest import Deployment, eventually
 from tests.e2e.test_one_tick import user_data_that_boots_only
-from troop.chaos.aws.event_items import to_item
-from troop.chaos.events import Event, Status
 from troop.chaos.flows.health import REMEMBERED
 
 NAME = "Health"
@@ -98,23 +96,7 @@ def test_a_unit_that_did_not_recover(deployment: Deployment, tmp_path: Path) -> 
     """A group whose only instance never boots, and an event of it whose time is up: the next tick gives it up."""
     long_ago = datetime.now(UTC) - timedelta(hours=2)
     deployment.groups.create(LOST, 1, user_data_that_boots_only(0, tmp_path))
-    event = Event(
-        event_id=f"{long_ago.date()}#{LOST}",
-        unit=LOST,
-        day=long_ago.date(),
-        status=Status.TERMINATED,
-        at=long_ago,
-        group=LOST,
-        instance_id="i-0123456789abcdef0",
-        zone="us-east-1a",
-        method="crash",
-        rolled=0.5,
-        probability=1.0,
-        desired=1,
-        execution="arn:of:an:execution:long:gone",
-        terminated_at=long_ago,
-    )
-    deployment.dynamodb.put_item(TableName=deployment.outputs["EventsTable"], Item=to_item(event))
+    deployment.put_event(LOST, long_ago, desired=1, terminated_at=long_ago)
     assert deployment.tick()["status"] == "SUCCEEDED"
     assert failing(deployment) == {"units-unrecovered": f"out of chaos: {LOST}"}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,7 @@ from local.launcher import LocalAccount
 from tests.e2e.conftest import BUSY, Deployment, eventually
 from tests.e2e.hearing import Heard, listen_to_the_bus, listen_to_the_topic
 from tests.e2e.roles import UNOBSERVED, allowed, as_role, role_name, role_of
-from troop.chaos.aws.event_items import to_item
-from troop.chaos.events import Event, Status
+from troop.chaos.events import Status
 from troop.shared import moments
 from troop.shared.tags import DATA_TAG, DEPLOYMENT_TAG
 
@@ -209,33 +207,16 @@ def test_abandoned_events_are_swept_without_a_tick(deployment: Deployment) -> No
     """Events as a workflow leaves them that was cut off: before it asked AWS, after, and while it watched."""
     long_ago = datetime.now(UTC) - timedelta(hours=2)
     alive = sorted(deployment.ids(DRAINED))[0]
-    base = Event(
-        event_id="",
-        unit="left",
-        day=long_ago.date(),
-        status=Status.CLAIMED,
-        at=long_ago,
-        group=DRAINED,
-        instance_id=alive,
-        zone="us-east-1a",
-        method="crash",
-        rolled=0.5,
-        probability=1.0,
-        desired=2,
-        deadline=long_ago + timedelta(minutes=10),
-        execution="arn:of:an:execution:long:gone",
-    )
-    left = {
-        "ABANDONED": base,
-        "GONE_ELSEWHERE": replace(base, instance_id="i-0123456789abcdef0"),
-        "RECOVERED": replace(base, status=Status.TERMINATED, instance_id="i-0123456789abcdef0", terminated_at=long_ago),
-        "UNRECOVERED": replace(
-            base, status=Status.TERMINATED, instance_id="i-0123456789abcdef0", terminated_at=long_ago, group=LOST
-        ),
+    terminated: dict[str, Any] = {"terminated_at": long_ago}
+    left: dict[str, dict[str, Any]] = {
+        "ABANDONED": {"status": Status.CLAIMED, "instance_id": alive},
+        "GONE_ELSEWHERE": {"status": Status.CLAIMED},
+        "RECOVERED": terminated,
+        "UNRECOVERED": terminated | {"group": LOST},
     }
-    for status, event in left.items():
-        event = replace(event, event_id=f"{base.day}#left-{status}", unit=f"left-{status}")
-        deployment.dynamodb.put_item(TableName=deployment.outputs["EventsTable"], Item=to_item(event))
+    deadline = long_ago + timedelta(minutes=10)
+    for status, changes in left.items():
+        deployment.put_event(f"left-{status}", long_ago, **{"group": DRAINED, "deadline": deadline, **changes})
     deployment.dynamodb.update_item(
         TableName=deployment.outputs["StateTable"],
         Key={"key": {"S": "in-flight"}},

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ import pytest
 
 from cli.client.api import UnreachableError
 from local import web
-from local.project import ROOT, tool_environment
 from tests.e2e.benches import LONG, NOTHING, left
 from tests.e2e.conftest import Deployment, eventually
 from tests.unit.account.account import EXHAUSTIVE
@@ -33,14 +31,7 @@ def deployment(smoke: Deployment) -> Deployment:
 
 def troop(deployment: Deployment, *words: str) -> dict[str, Any]:
     """What the command tells with --json."""
-    done = subprocess.run(
-        [str(ROOT / "scripts" / "troop"), "--deployment", deployment.name, "bench", *words, "--json"],
-        env={**tool_environment(), **deployment.account.exports},
-        capture_output=True,
-        text=True,
-        timeout=2 * LONG,
-        check=False,
-    )
+    done = deployment.command("bench", *words, "--json")
     assert done.stdout, done.stderr
     document: dict[str, Any] = json.loads(done.stdout)
     return document

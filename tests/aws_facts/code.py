@@ -179,7 +179,7 @@ def _is_code(node: ast.expr, module: _Module) -> bool:
             return _is_code(inner, module)
         case ast.Attribute(attr="code", value=ast.Name(id="failure")):
             return True
-        case ast.Call(func=ast.Name(id="_code")):
+        case ast.Call(func=ast.Name(id="_code" | "error_code")):
             return True
         case ast.Name(id=name) if name in module.assigned:
             return _is_code(module.assigned[name], module)

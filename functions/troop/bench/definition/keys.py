@@ -14,8 +14,9 @@ from typing import Any
 
 from troop.shared.codec import stored
 
-NOT_ALLOWED = "not_allowed"
-"""Type of pydantic's error for a value that a :class:`Checked` refuses."""
+
+class NotAllowedError(ValueError):
+    """A value that a :class:`Checked` refuses; the message says what it accepts."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,8 @@ class Checked:
     schema: Mapping[str, Any]
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        from pydantic_core import core_schema
-
-        return core_schema.no_info_plain_validator_function(self._checked)
+        # As pydantic_core.core_schema.no_info_plain_validator_function makes it: functions of workflows lack pydantic.
+        return {"type": "function-plain", "function": {"type": "no-info", "function": self._checked}}
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
         return dict(self.schema)
@@ -52,9 +52,7 @@ class Checked:
         try:
             return self.parse(value)
         except ValueError:
-            from pydantic_core import PydanticCustomError
-
-            raise PydanticCustomError(NOT_ALLOWED, "not allowed", {"allowed": self.allowed}) from None
+            raise NotAllowedError(self.allowed) from None
 
 
 def _whole(value: Any) -> int:

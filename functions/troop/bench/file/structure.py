@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from troop.bench.definition.keys import NOT_ALLOWED
+from troop.bench.definition.keys import NotAllowedError
 from troop.bench.definition.problems import MOST_PROBLEMS, Place, Problem, shown
 from troop.shared.values import spelling
 
@@ -46,9 +46,9 @@ def _problem(error: Mapping[str, Any], model: type[BaseModel]) -> Problem:
             return Problem(place, "is not known", spelling(str(place[-1]), _fields(_inner(place[:-1], model))))
         case kind if kind in _KINDS:
             return Problem(place, description, _KINDS[kind])
-        case kind if kind == NOT_ALLOWED:
+        case "value_error" if isinstance(error["ctx"]["error"], NotAllowedError):
             is_key = error["loc"][-1] == "[key]"
-            return Problem(place, "is not a valid name" if is_key else description, error["ctx"]["allowed"])
+            return Problem(place, "is not a valid name" if is_key else description, str(error["ctx"]["error"]))
         case "too_short":
             return Problem(place, "is empty", f"filled ({_description(place, model)})")
         case "too_long":

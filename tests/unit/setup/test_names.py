@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
-
 import pytest
 
-SCRIPT = str(Path(__file__).parents[3] / "scripts" / "names.py")
-REJECTED = runpy.run_path(SCRIPT, run_name="names")["rejected"]
+from scripts.names import rejected
+
 LONG = "_".join(["test", *["word"] * 15])
 
 
@@ -30,7 +27,7 @@ LONG = "_".join(["test", *["word"] * 15])
     ],
 )
 def test_bad_name_is_rejected_with_advice(path: str, line: str, advice: str) -> None:
-    (problem,) = REJECTED(path, line)
+    (problem,) = rejected(path, line)
     assert problem.startswith(f"{path}:")
     assert problem.endswith(advice)
 
@@ -46,4 +43,4 @@ def test_bad_name_is_rejected_with_advice(path: str, line: str, advice: str) -> 
     ],
 )
 def test_good_name_is_accepted(path: str, line: str) -> None:
-    assert REJECTED(path, line) == []
+    assert rejected(path, line) == []

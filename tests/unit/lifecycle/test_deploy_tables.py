@@ -224,23 +224,12 @@ def test_a_yes_beforehand_is_no_yes_to_an_unleashed_switch_in_a_table(run: Run, 
     assert "Deploy Troop, UNLEASHED, into account" in capsys.readouterr().out
 
 
-def test_a_setting_that_unleashes_is_an_answer(run: Run, world: World) -> None:
-    run("troop:leashed=false", yes=True)
-    assert world.done[-1][0] == "deploy"
-
-
 def test_tables_of_a_failed_creation_are_listed_and_not_taken_over(run: Run, world: World, capsys: Printed) -> None:
     world.retained = [old("Troop-State-1", stack=f"{STACKS}Troop/failed", empty=True)]
     run(typed="y\n")
     output = capsys.readouterr().out
     assert "aws dynamodb delete-table --region eu-west-1 --table-name Troop-State-1" in output
     assert [arguments[0] for arguments in world.done] == ["synth", "deploy"]
-
-
-def test_retained_tables_are_left_alone_on_request(run: Run, world: World) -> None:
-    world.retained = [old("t")]
-    run(yes=True, adopt="none")
-    assert [arguments[0] for arguments in world.done] == ["synth", "tag", "deploy"]
 
 
 def test_a_throw_away_deployment_takes_nothing_over(run: Run, world: World) -> None:

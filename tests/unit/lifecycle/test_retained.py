@@ -73,11 +73,6 @@ def test_tables_are_known_by_their_tags(session: boto3.Session) -> None:
     assert find_retained(session, "Nobodys") == []
 
 
-def test_one_of_each_is_taken() -> None:
-    tables = [table("e"), table("s", "State")]
-    assert choose(tables, newest=False) == {"Events": tables[0], "State": tables[1]}
-
-
 def test_newest_of_several_tables_is_chosen_only_on_request() -> None:
     tables = [table("new", day=2), table("s", "State"), table("old")]
     with pytest.raises(CliError) as refused:
@@ -89,7 +84,8 @@ def test_newest_of_several_tables_is_chosen_only_on_request() -> None:
 
 
 def test_tables_are_matched_to_the_template() -> None:
-    events = table("e")
+    """Whatever further indices they have."""
+    events = table("e", schema=KEY | {"mine": (("HASH", "x"),)})
     assert imports(TEMPLATE, {"Events": events, "Gone": table("g", "Gone")}) == {"DataEventsB3DA": events}
 
 
@@ -112,10 +108,6 @@ def test_a_stream_is_seen(session: boto3.Session) -> None:
         "Troop-a": False,
         "Troop-b": True,
     }
-
-
-def test_further_indices_do_no_harm() -> None:
-    assert imports(TEMPLATE, {"Events": table("e", schema=KEY | {"mine": (("HASH", "x"),)})})
 
 
 def test_table_is_empty_only_without_items(session: boto3.Session) -> None:

@@ -204,11 +204,6 @@ def test_times_are_added_by_step_where_only_some_nodes_have_them() -> None:
     assert over_time == {"from": START, "step_seconds": 1, "counts": [[1, 1, 1]]}
 
 
-def test_times_in_steps_of_another_length_are_not_merged() -> None:
-    with pytest.raises(SummaryError, match="over_time: cannot add steps of 2 seconds to steps of 1"):
-        merged(timed(1, 1), timed(2, 2))
-
-
 def test_levels_have_a_mean_and_amounts_a_sum() -> None:
     one = summary(0, samples=sampled(cpu_user=[100, None, None], disk_reads=[1, 2, None]))
     other = summary(1, samples=sampled(cpu_user=[301, 7, None], disk_reads=[10, None, None]))
@@ -368,29 +363,19 @@ def test_first_of_very_many_separate_rows_stay_and_others_are_counted() -> None:
         (summary(1, phase="prepare"), "phase prepare with those of phase measure"),
         (summary(0, role="servers"), "was merged before"),
         (summary(1, samples=Samples(START, 2, sampled(cpu_user=[1]).series)), "samples of 2 seconds with those of 1"),
+        (summary(1, samples=Samples(0, 1, sampled(cpu_user=[1]).series)), "check their clocks"),
+        (summary(1, operations={"read": Operation(per_second=PerSecond(0, [1], [0]))}), "check their clocks"),
+        (timed(1, 2), "over_time: cannot add steps of 2 seconds to steps of 1"),
     ],
 )
 def test_summaries_that_do_not_fit_together_are_not_merged(other: Summary, message: str) -> None:
-    first = summary(0, samples=sampled(cpu_user=[1]))
+    read = replace(timed(1, 1).operations["read"], per_second=PerSecond(START, [1], [0]))
+    first = summary(0, samples=sampled(cpu_user=[1]), operations={"read": read})
     with pytest.raises(SummaryError, match=message):
         merged(first, other)
     group = merged(first)
     with pytest.raises(SummaryError, match=message):
         group.merge(merged(other))
-
-
-def test_a_clock_that_is_days_off_is_not_merged() -> None:
-    def at(number: int, start: int) -> Summary:
-        return summary(number, operations={"read": Operation(per_second=PerSecond(start, [1], [0]))})
-
-    with pytest.raises(SummaryError, match="check their clocks"):
-        merged(at(0, START), at(1, 0))
-
-
-def test_samples_that_are_days_apart_are_not_merged() -> None:
-    here, there = (Samples(start, 1, sampled(cpu_user=[1]).series) for start in (START, 0))
-    with pytest.raises(SummaryError, match="check their clocks"):
-        merged(summary(0, samples=here), summary(1, samples=there))
 
 
 def test_nothing_merged_is_no_result() -> None:

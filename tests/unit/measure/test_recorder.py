@@ -40,18 +40,6 @@ def written(counter: Recorder) -> dict[str, Operation]:
     return operations.parse(json.loads(counter.write().read_text())["operations"])
 
 
-def test_the_warm_up_and_what_comes_after_do_not_count(tmp_path: Path) -> None:
-    clock = Clock(0)
-    counter = recorder(tmp_path, clock)
-    for now in (50, 99.999, 100, 101.5, 102.999, 103, 500):
-        clock.now = now
-        counter.ok("read", 0.010, 100)
-        counter.error("read", "timeout")
-    read = written(counter)["read"]
-    assert (read.times.count, read.bytes, read.errors) == (3, 300, {"timeout": 3})
-    assert (read.per_second.start, read.per_second.count, read.per_second.errors) == (100, [1, 1, 1], [1, 1, 1])
-
-
 def test_the_warm_up_shows_over_time_and_nowhere_else(tmp_path: Path) -> None:
     """It is over, and the measured time begins, within a second."""
     clock = Clock(0)
@@ -171,16 +159,6 @@ def test_the_caller_learns_of_what_cannot_be_counted_and_the_rest_counts(
     counter.ok("read", 0.001, 1)
     read = written(counter)["read"]
     assert (read.times.count, read.bytes, read.per_second.count) == (2, 2, [0, 2, 0])
-
-
-def test_seconds_are_the_clocks_even_when_measuring_starts_between_two(tmp_path: Path) -> None:
-    clock = Clock(101.2)
-    counter = recorder(tmp_path, clock, measured_from=100.5, seconds=2)
-    counter.ok("read", 0.001)
-    clock.now = 102.4
-    counter.ok("read", 0.001)
-    per_second = written(counter)["read"].per_second
-    assert (per_second.start, per_second.count) == (100, [0, 1, 1])
 
 
 def test_times_are_in_microseconds(tmp_path: Path) -> None:

@@ -137,9 +137,10 @@ def test_a_replacement_is_ready_only_if_all_servers_name_it_as_the_owner(
         setup.await_token(phase(tmp_path), time.monotonic() + 0.1)
 
 
-def test_the_modules_of_cassandra_write_are_pinned_as_they_are() -> None:
-    """They are artifacts: after a change of one, its hash in fleet.yaml must follow."""
-    artifacts = yaml.safe_load((FLEET / "fleet.yaml").read_text())["artifacts"]
+@pytest.mark.parametrize("document", [FLEET / "fleet.yaml", folder("data-service") / "benchmark.yaml"])
+def test_the_modules_of_cassandra_write_are_pinned_as_they_are(document: Path) -> None:
+    """They are artifacts: after a change of one, its hash in the document must follow."""
+    artifacts = yaml.safe_load(document.read_text())["artifacts"]
     pinned = {one["name"]: one["sha256"] for one in artifacts if one["source"].startswith("../")}
     assert len(pinned) == 5
     actual = {name: hashlib.sha256((folder("cassandra-write") / name).read_bytes()).hexdigest() for name in pinned}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -64,12 +63,6 @@ def test_a_log_is_read_while_a_process_writes_it(results: Path, tmp_path: Path) 
     assert operations_in(results, [])["missing"].errors == {"404": 32}
 
 
-def test_jobs_of_fio_become_operations(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TROOP_MEASURED_SECONDS", "2")
-    assert run("fio", DATA / "fio-3.33-client.json") == 0
-    assert set(operations_in(results, [])) == {"reads:read", "writes:write"}
-
-
 def test_runs_of_wrk_stay_apart(results: Path) -> None:
     assert run("wrk", "--operation", "home", DATA / "wrk-4.1.0.txt", DATA / "wrk-4.1.0-timeouts.txt") == 0
     problems: list[str] = []
@@ -109,20 +102,24 @@ def test_a_summary_of_cassandra_stress_stays_apart(results: Path) -> None:
     ]
 
 
-def test_with_its_log_cassandra_stress_is_operations(results: Path) -> None:
-    log = DATA / "cassandra-stress.hlog"
-    assert run("cassandra-stress", DATA / "cassandra-stress-mixed.txt", "--hdr", log) == 0
+def test_with_its_log_cassandra_stress_is_operations_and_response_times_stand_beside_service_times(
+    results: Path,
+) -> None:
+    assert run("cassandra-stress", DATA / "cassandra-stress-mixed.txt", "--hdr", STRESS) == 0
     operations = operations_in(results, [])
     assert (operations["READ"].times.count, operations["WRITE"].times.count) == (860, 1260)
     assert operations["WRITE"].errors == {"failed": 7}
     assert separate_in(results, []) == ()
+    for file in results.glob("operations-*.json"):
+        file.unlink()
+    assert run("hdr", STRESS, "--tag", "WRITE-st", "--operation", "w") == 0
+    assert operations["WRITE"].service == operations_in(results, [])["w"].times != operations["WRITE"].times
 
 
 def test_log_with_several_tags_needs_the_tag_option(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    log = DATA / "cassandra-stress.hlog"
-    assert run("hdr", log, "--tag", "READ-st", "--operation", "read") == 0
+    assert run("hdr", STRESS, "--tag", "READ-st", "--operation", "read") == 0
     assert operations_in(results, [])["read"].times.count == 860
-    assert run("hdr", log, "--operation", "read") == 1
+    assert run("hdr", STRESS, "--operation", "read") == 1
     assert "would count twice: choose one with --tag" in capsys.readouterr().err
 
 
@@ -153,16 +150,6 @@ def test_results_say_what_their_times_mean_and_which_tool_measured(
         assert (one.service is None) == (timing != "response")
 
 
-def test_response_times_of_cassandra_stress_have_their_service_times_beside_them(results: Path) -> None:
-    assert run("cassandra-stress", DATA / "cassandra-stress-mixed.txt", "--hdr", STRESS) == 0
-    write = operations_in(results, [])["WRITE"]
-    for file in results.glob("operations-*.json"):
-        file.unlink()
-    assert run("hdr", STRESS, "--tag", "WRITE-st", "--operation", "w") == 0
-    assert write.service == operations_in(results, [])["w"].times
-    assert write.service != write.times
-
-
 def test_service_times_of_a_log_are_under_the_tag_that_is_named(results: Path) -> None:
     arguments = ["hdr", STRESS, "--tag", "READ-wt", "--operation", "r"]
     assert run(*arguments, "--timing", "response", "--service-tag", "READ-st") == 0
@@ -189,25 +176,24 @@ def test_metrics_of_sysstat_take_the_place_of_what_the_agent_sampled(results: Pa
     assert samples.devices.series["vda"]["operations"][8:] == [412, 0]
 
 
-def test_unreadable_samples_are_named_with_their_file(results: Path) -> None:
-    (results / "samples-a.json").write_text(json.dumps({"format": "troop.samples/1", "samples": {"from": 1}}))
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (
+            '{"format": "troop.samples/1", "samples": {"from": 1}}',
+            "samples.interval_seconds must be a whole number from 0, below 2^63",
+        ),
+        ("[" * 100_000, ""),
+    ],
+    ids=["incomplete", "nested"],
+)
+def test_unreadable_samples_are_named_with_their_file_and_cost_no_others(text: str, why: str, results: Path) -> None:
+    (results / "samples-a.json").write_text(text)
     assert run("sysstat", DATA / "iostat-12.6.json") == 0
     problems: list[str] = []
     samples = samples_with(results, SAMPLED, problems)
-    assert problems == [
-        "samples-a.json of the script's results cannot be read: "
-        "samples.interval_seconds must be a whole number from 0, below 2^63"
-    ]
-    assert samples is not None
-    assert samples.series["disk_reads"][-1] == 0
-
-
-def test_nested_samples_cost_no_others(results: Path) -> None:
-    (results / "samples-a.json").write_text("[" * 100_000)
-    assert run("sysstat", DATA / "iostat-12.6.json") == 0
-    problems: list[str] = []
-    samples = samples_with(results, SAMPLED, problems)
-    assert [problem.partition(" ")[0] for problem in problems] == ["samples-a.json"]
+    (problem,) = problems
+    assert problem.startswith(f"samples-a.json of the script's results cannot be read: {why}")
     assert samples is not None
     assert samples.series["disk_reads"][-1] == 0
 

@@ -17,6 +17,17 @@ MEASURED = 2.0
 """Seconds: for as long these jobs ran."""
 
 
+def document(name: str = "fio-3.33.json") -> dict[str, Any]:
+    text = (DATA / name).read_text()
+    content: dict[str, Any] = json.loads(text[text.index("{") :])
+    return content
+
+
+def operations_of(document: dict[str, Any]) -> tuple[Operations, list[str]]:
+    problems = Problems()
+    return fio.operations(json.dumps(document), "a.json", MEASURED, problems), problems.lines()
+
+
 def jobs(path: Path, key: str) -> list[dict[str, Any]]:
     text = path.read_text()
     entries: list[dict[str, Any]] = json.loads(text[text.index("{") :])[key]
@@ -51,9 +62,8 @@ def test_percentiles_are_fios_own_to_a_bucket(name: str) -> None:
 
 
 def test_one_name_of_jobs_needs_no_label() -> None:
-    document = json.loads((DATA / "fio-3.33.json").read_text())
-    document["jobs"] = document["jobs"][:2]
-    assert set(fio.operations(json.dumps(document), "a", MEASURED, Problems())) == {"read"}
+    output = document()
+    assert set(operations_of({**output, "jobs": output["jobs"][:2]})[0]) == {"read"}
 
 
 @pytest.mark.parametrize(
@@ -100,15 +110,17 @@ def test_rates_of_jobs_that_ran_for_another_time_are_not_passed_on_in_silence() 
     assert "fio-3.33.json:15: job reads ran for 2.001 s instead of the measured 10 s" in problems.lines()[0]
 
 
-def test_job_without_bins_is_a_problem_and_other_jobs_count() -> None:
-    document = json.loads((DATA / "fio-3.33.json").read_text())
-    del document["jobs"][0]["read"]["clat_ns"]["bins"]
-    document["jobs"][3]["error"] = 5
-    problems = Problems()
-    operations = fio.operations(json.dumps(document), "a.json", MEASURED, problems)
-    assert operations["reads:read"].times.count == document["jobs"][1]["read"]["total_ios"]
-    assert any("cannot read job reads" in line and "json+" in line for line in problems.lines())
-    assert any("job writes ended with error 5" in line for line in problems.lines())
+def test_a_direction_without_bins_is_a_problem_and_all_others_count() -> None:
+    output = document()
+    first, second, *_ = output["jobs"]
+    first["write"] = json.loads(json.dumps(first["read"]))
+    del first["read"]["clat_ns"]["bins"]
+    output["jobs"][3]["error"] = 5
+    operations, problems = operations_of(output)
+    assert operations["reads:read"].times.count == second["read"]["total_ios"]
+    assert operations["reads:write"].times.count == first["write"]["total_ios"]
+    assert any("cannot read job reads" in line and "json+" in line for line in problems)
+    assert any("job writes ended with error 5" in line for line in problems)
 
 
 @pytest.mark.parametrize(
@@ -136,16 +148,6 @@ def test_errors_without_number_cost_their_job_alone() -> None:
     rest, problems = operations_of(damaged)
     assert "cannot read job reads" in problems[0]
     assert rest["reads:read"].errors == {}
-
-
-def document() -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((DATA / "fio-3.33.json").read_text())
-    return content
-
-
-def operations_of(document: dict[str, Any]) -> tuple[Operations, list[str]]:
-    problems = Problems()
-    return fio.operations(json.dumps(document), "a.json", MEASURED, problems), problems.lines()
 
 
 def test_reads_and_writes_that_fio_tells_together_are_mixed() -> None:
@@ -184,16 +186,6 @@ def test_errors_count_where_nothing_has_succeeded(rw: str | None, name: str) -> 
     assert problems == ["a.json:1: all 321 operations of job reads failed"]
 
 
-def test_a_direction_that_cannot_be_read_takes_no_other_with_it() -> None:
-    output = document()
-    (job, *_) = output["jobs"] = output["jobs"][:1]
-    job["write"] = json.loads(json.dumps(job["read"]))
-    del job["read"]["clat_ns"]["bins"]
-    operations, (problem,) = operations_of(output)
-    assert operations["write"].times.count == job["write"]["total_ios"]
-    assert "bins" in problem
-
-
 @pytest.mark.parametrize("part", [0.001, 0.3, 0.8])
 def test_a_last_result_that_was_cut_off_leaves_the_one_before(part: float) -> None:
     text = (DATA / "fio-3.33.json").read_text()
@@ -205,10 +197,9 @@ def test_a_last_result_that_was_cut_off_leaves_the_one_before(part: float) -> No
 
 
 def test_very_many_jobs_are_as_many_operations_as_a_node_may_have() -> None:
-    document = json.loads((DATA / "fio-3.33.json").read_text())
-    job = document["jobs"][0]
-    document["jobs"] = [{**job, "jobname": f"job{n}"} for n in range(273)]
-    operations = fio.operations(json.dumps(document), "a", MEASURED, Problems())
+    output = document()
+    many = [{**output["jobs"][0], "jobname": f"job{n}"} for n in range(273)]
+    operations, _ = operations_of({**output, "jobs": many})
     assert len(operations) == 257
     assert operations["other"].times.count == 17 * operations["job0:read"].times.count
 
@@ -228,12 +219,11 @@ def test_syncs_are_an_operation() -> None:
 
 
 def test_syncs_without_bins_are_a_problem() -> None:
-    text = (DATA / "fio-3.33-fdatasync.json").read_text()
-    document = json.loads(text[text.index("{") :])
-    del document["jobs"][0]["sync"]["lat_ns"]["bins"]
-    problems = Problems()
-    assert set(fio.operations(json.dumps(document, indent=1), "a.json", 2.0, problems)) == {"write"}
-    assert "the syncs have no bins" in problems.lines()[0]
+    output = document("fio-3.33-fdatasync.json")
+    del output["jobs"][0]["sync"]["lat_ns"]["bins"]
+    operations, problems = operations_of(output)
+    assert set(operations) == {"write"}
+    assert "the syncs have no bins" in problems[0]
 
 
 def test_a_version_without_nanoseconds_is_refused() -> None:
@@ -242,9 +232,8 @@ def test_a_version_without_nanoseconds_is_refused() -> None:
 
 
 def test_names_of_jobs_that_are_not_utf_8_stay_apart(tmp_path: Path) -> None:
-    text = (DATA / "fio-3.33-fdatasync.json").read_text()
-    document = json.loads(text[text.index("{") :])
-    jobs = [{**document["jobs"][0], "jobname": f"Gr{letter}ße"} for letter in "öü"]
+    output = document("fio-3.33-fdatasync.json")
+    jobs = [{**output["jobs"][0], "jobname": f"Gr{letter}ße"} for letter in "öü"]
     path = tmp_path / "a.json"
-    path.write_bytes(json.dumps({**document, "jobs": jobs}, ensure_ascii=False).encode("cp1252"))
+    path.write_bytes(json.dumps({**output, "jobs": jobs}, ensure_ascii=False).encode("cp1252"))
     assert len(fio.read(path, 2.0, Problems())) == 4

@@ -15,12 +15,26 @@ from troop.measure import hdr_log
 from troop.measure.collectors import cassandra_stress
 from troop.measure.collectors.common import CollectorError, Problems
 from troop.measure.collectors.window import Window
+from troop.measure.separate import Separate
 
 DATA = Path(__file__).with_name("data")
 LOG = DATA / "cassandra-stress.hlog"
 LOG_BEGAN = 1_795_287_000
 READS, WRITES = [200, 210, 220, 230], [300, 310, 320, 330]
 """By interval of a second, in the log as in the lines of several types."""
+OLDER, NEWER, MIXED = ((DATA / f"cassandra-stress-{name}.txt").read_text() for name in ("older", "newer", "mixed"))
+
+
+def runs(text: str) -> tuple[list[cassandra_stress.Run], list[str]]:
+    problems = Problems()
+    return cassandra_stress.runs(text, "a.txt", problems), problems.lines()
+
+
+def rows(its: list[cassandra_stress.Run]) -> list[Separate]:
+    problems = Problems()
+    separate = cassandra_stress.rows(its, "a.txt", problems)
+    assert problems.lines() == []
+    return separate
 
 
 @pytest.mark.parametrize(
@@ -52,12 +66,9 @@ def test_a_summary_is_a_row_for_its_type(name: str, row: dict[str, object]) -> N
 
 
 def test_several_types_are_rows_of_their_own_with_their_own_errors() -> None:
-    problems = Problems()
-    rows = cassandra_stress.rows(
-        cassandra_stress.read(DATA / "cassandra-stress-mixed.txt", problems), "a.txt", problems
-    )
-    assert problems.lines() == []
-    reads, writes = rows
+    its, problems = runs(MIXED)
+    assert problems == []
+    reads, writes = rows(its)
     assert (reads.operation, reads.count, reads.per_second, reads.errors) == ("READ", 860, 215.0, {})
     assert (writes.operation, writes.count, writes.errors) == ("WRITE", 1260 - 7, {"failed": 7})
     assert writes.per_second == pytest.approx((1260 - 7) / 4)
@@ -65,43 +76,40 @@ def test_several_types_are_rows_of_their_own_with_their_own_errors() -> None:
 
 
 def test_rows_without_a_summary_come_from_the_intervals() -> None:
-    text = (DATA / "cassandra-stress-mixed.txt").read_text()
-    problems = Problems()
-    runs = cassandra_stress.runs(text[: text.index("total,", text.index("    930,"))], "a.txt", problems)
-    assert problems.lines() == ["a.txt:22: the summary is incomplete: rows are computed from the interval lines"]
-    reads, writes = cassandra_stress.rows(runs, "a.txt", Problems())
+    its, problems = runs(MIXED[: MIXED.index("total,", MIXED.index("    930,"))])
+    assert problems == ["a.txt:22: the summary is incomplete: rows are computed from the interval lines"]
+    reads, writes = rows(its)
     assert (reads.count, reads.per_second, reads.mean_ms, reads.max_ms) == (630, 210.0, 1.0, 5.2)
     assert (writes.count, writes.errors, writes.percentiles) == (930 - 2, {"failed": 2}, {})
 
 
 def test_damaged_line_is_a_problem_and_other_lines_count() -> None:
-    text = (DATA / "cassandra-stress-newer.txt").read_text().replace("    3495,     1.1,", "    3495,     ?.1,")
-    problems = Problems()
-    (row,) = cassandra_stress.rows(cassandra_stress.runs(text, "a.txt", problems), "a.txt", problems)
-    assert problems.lines() == ["a.txt:12: could not convert string to float: '?.1'"]
+    its, problems = runs(NEWER.replace("    3495,     1.1,", "    3495,     ?.1,"))
+    (row,) = rows(its)
+    assert problems == ["a.txt:12: could not convert string to float: '?.1'"]
     assert row.count == 10_000
 
 
 def test_a_decimal_comma_is_no_thousands_separator() -> None:
     """As Java prints in some locales: 2.624,5 and 1,3 are no numbers that can be told from others."""
-    text = (DATA / "cassandra-stress-newer.txt").read_text()
-    mean = next(line for line in text.splitlines() if line.startswith("Latency mean"))
-    problems = Problems()
-    (run,) = cassandra_stress.runs(text.replace(mean, mean.replace("1.3", "1,3")), "a.txt", problems)
-    assert any("a.txt:" in line and "'1,3'" in line for line in problems.lines())
+    mean = next(line for line in NEWER.splitlines() if line.startswith("Latency mean"))
+    (run,), problems = runs(NEWER.replace(mean, mean.replace("1.3", "1,3")))
+    assert any("a.txt:" in line and "'1,3'" in line for line in problems)
     assert "latency mean" not in run.summary[cassandra_stress.TOTAL]
 
 
 def test_runs_with_several_numbers_of_threads_are_separate() -> None:
-    first, second = ((DATA / f"cassandra-stress-{version}.txt").read_text() for version in ("older", "newer"))
-    rows = cassandra_stress.rows(cassandra_stress.runs(first + second, "a.txt", Problems()), "a.txt", Problems())
-    assert [(row.operation, row.count) for row in rows] == [("10-threads:WRITE", 10_000), ("4-threads:WRITE", 10_000)]
+    its, _ = runs(OLDER + NEWER)
+    assert [(row.operation, row.count) for row in rows(its)] == [
+        ("10-threads:WRITE", 10_000),
+        ("4-threads:WRITE", 10_000),
+    ]
 
 
 @pytest.mark.parametrize("text", ["", "Unable to find any hosts\n"])
 def test_text_without_intervals_is_refused(text: str) -> None:
     with pytest.raises(CollectorError, match=r"a\.txt:1: there are no interval lines of cassandra-stress"):
-        cassandra_stress.runs(text, "a.txt", Problems())
+        runs(text)
 
 
 def test_its_log_is_operations_by_type_with_the_errors_of_the_same_time() -> None:
@@ -160,12 +168,8 @@ def test_another_log_is_refused(tmp_path: Path) -> None:
 
 
 def test_types_may_stand_without_blanks_between_them() -> None:
-    text = (
-        (DATA / "cassandra-stress-mixed.txt").read_text().replace("[READ: 860, WRITE: 1,260]", "[READ:860,WRITE:1,260]")
-    )
-    problems = Problems()
-    (run,) = cassandra_stress.runs(text, "a.txt", problems)
-    assert problems.lines() == []
+    (run,), problems = runs(MIXED.replace("[READ: 860, WRITE: 1,260]", "[READ:860,WRITE:1,260]"))
+    assert problems == []
     assert [run.summary[kind]["total partitions"] for kind in ("READ", "WRITE")] == [860, 1260]
 
 
@@ -192,31 +196,19 @@ def test_a_rate_at_a_real_server_has_response_and_service_times() -> None:
 
 def test_columns_are_recognized_by_the_header() -> None:
     """Versions differ in the columns between the operations and the times."""
-    text = (DATA / "cassandra-stress-older.txt").read_text()
-    changed = text.replace(" op/s,", " op/s,  adj row/s,").replace("10000,   16386,", "10000,   16386,   7,")
-    problems = Problems()
-    (one,), (other,) = (cassandra_stress.runs(each, "a.txt", problems) for each in (text, changed))
+    changed = OLDER.replace(" op/s,", " op/s,  adj row/s,").replace("10000,   16386,", "10000,   16386,   7,")
+    ((one,), _), ((other,), problems) = runs(OLDER), runs(changed)
     assert one.intervals["total"][0].max_ms == 25.7
     assert one.intervals == other.intervals
-    assert problems.lines() == []
-
-
-def test_header_without_a_column_is_a_problem() -> None:
-    text = (DATA / "cassandra-stress-older.txt").read_text().replace(" errors,", " failures,")
-    problems = Problems()
-    with pytest.raises(CollectorError):
-        cassandra_stress.runs(text, "a.txt", problems)
-    assert problems.lines() == ["a.txt:8: the header has no errors"]
+    assert problems == []
 
 
 def test_lines_after_a_header_without_a_column_belong_to_no_run() -> None:
-    text = (DATA / "cassandra-stress-older.txt").read_text()
-    damaged = text.replace(" errors,", " failures,")
-    problems = Problems()
-    whole = cassandra_stress.runs(text, "a.txt", problems)
-    assert cassandra_stress.runs(text + damaged, "a.txt", problems) == whole
-    (problem,) = problems.lines()
-    assert problem.endswith(": the header has no errors")
-    assert [run.intervals for run in cassandra_stress.runs(text + damaged + text, "a.txt", problems)] == [
-        whole[0].intervals
-    ] * 2
+    damaged = OLDER.replace(" errors,", " failures,")
+    with pytest.raises(CollectorError):
+        runs(damaged)
+    whole, _ = runs(OLDER)
+    line = OLDER.count("\n") + 8
+    assert runs(OLDER + damaged) == (whole, [f"a.txt:{line}: the header has no errors"])
+    again, _ = runs(OLDER + damaged + OLDER)
+    assert [run.intervals for run in again] == [whole[0].intervals] * 2

@@ -135,7 +135,11 @@ def line(ended: float = START + 1, ms: float = 1.5, **columns: Any) -> str:
 
 @pytest.mark.parametrize(
     ("header", "expected"),
-    [("", "a.csv:1: the header has no metric_name"), (HEADER.replace("status", "x"), "the header has no status")],
+    [
+        ("", "a.csv:1: the header has no metric_name"),
+        (HEADER.replace("status", "x"), "the header has no status"),
+        (f"{HEADER},name", "^a.csv:1: the header has name twice"),
+    ],
 )
 def test_output_of_another_form_is_refused(header: str, expected: str) -> None:
     with pytest.raises(CollectorError, match=expected):
@@ -257,8 +261,3 @@ def test_damaged_quote_is_a_problem_and_other_lines_count() -> None:
     assert operations["a"].times.count == 2
     (problem,) = problems
     assert problem.startswith("a.csv:3: new-line character seen in unquoted field")
-
-
-def test_a_column_that_stands_twice_is_refused() -> None:
-    with pytest.raises(CollectorError, match=r"^a.csv:1: the header has name twice"):
-        read(f"{HEADER},name\n")

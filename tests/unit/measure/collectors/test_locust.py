@@ -69,6 +69,18 @@ def send(events: Events, requests: list[Any]) -> None:
         )
 
 
+def counted(results: Path, requests: list[Any]) -> Operations:
+    """Returns what is written of requests when Locust begins to quit, which is all."""
+    events, problems = Events(), list[str]()
+    locust_events.listen(events)
+    send(events, requests)
+    events.quitting.fire(environment=None)
+    operations = operations_in(results, problems)
+    events.quit.fire(exit_code=0)
+    assert (operations_in(results, problems), problems) == (operations, [])
+    return operations
+
+
 @pytest.fixture
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TROOP_RESULTS", str(tmp_path))
@@ -90,14 +102,7 @@ def bucket(milliseconds: float) -> float:
 
 
 def test_requests_are_those_of_locusts_own_results_but_not_rounded(results: Path) -> None:
-    events = Events()
-    locust_events.listen(events)
-    send(events, REQUESTS)
-    events.quitting.fire(environment=None)
-    events.quit.fire(exit_code=0)
-    problems: list[str] = []
-    operations: Operations = operations_in(results, problems)
-    assert problems == []
+    operations = counted(results, REQUESTS)
     for one in STATISTICS:
         operation = operations[a_name(f"{one['method']} {one['name']}")]
         assert operation.times.count == one["num_requests"] - one["num_failures"]
@@ -111,11 +116,7 @@ def test_requests_are_those_of_locusts_own_results_but_not_rounded(results: Path
 
 
 def test_errors_are_statuses_exceptions_or_the_plans_own(results: Path) -> None:
-    events = Events()
-    locust_events.listen(events)
-    send(events, REQUESTS)
-    events.quitting.fire(environment=None)
-    kinds = {name: set(one.errors) for name, one in operations_in(results, []).items() if one.errors}
+    kinds = {name: set(one.errors) for name, one in counted(results, REQUESTS).items() if one.errors}
     assert kinds == {
         "GET-missing": {"404"},
         "GET-gone": {"404"},
@@ -151,13 +152,9 @@ def test_each_process_writes_its_own_results(results: Path) -> None:
 
 def test_no_time_is_not_a_time_of_zero(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Locust counts such events, and leaves them out of its own percentiles."""
-    events = Events()
-    locust_events.listen(events)
-    send(events, [["GET", "mixed", 50.0, 10, None, 200]] * 10 + [["GET", "mixed", None, 10, None, 200]] * 90)
-    send(events, [["GET", "mixed", None, 0, "Refused", None], ["GET", "quick", 0, 0, None, 200]])
-    events.quitting.fire(environment=None)
-    events.quit.fire(exit_code=0)
-    operations = operations_in(results, [])
+    requests = [["GET", "mixed", 50.0, 10, None, 200]] * 10 + [["GET", "mixed", None, 10, None, 200]] * 90
+    requests += [["GET", "mixed", None, 0, "Refused", None], ["GET", "quick", 0, 0, None, 200]]
+    operations = counted(results, requests)
     assert operations["GET-mixed"].times.percentile(0) == operations["GET-mixed"].times.percentile(50) == 50_000
     assert (operations["GET-mixed"].times.count, operations["GET-mixed"].errors) == (10, {"Refused": 1})
     assert operations["GET-quick"].times.max == 0
@@ -168,11 +165,7 @@ def test_no_time_is_not_a_time_of_zero(results: Path, capsys: pytest.CaptureFixt
 def test_the_first_63_names_have_operations_and_the_others_one_together(
     results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    events = Events()
-    locust_events.listen(events)
-    send(events, [["GET", f"/{n % 70}", 5.0, 10, None, 200] for n in range(140)])
-    events.quitting.fire(environment=None)
-    operations = operations_in(results, [])
+    operations = counted(results, [["GET", f"/{n % 70}", 5.0, 10, None, 200] for n in range(140)])
     rest = operations.pop("other")
     assert {one.times.count for one in operations.values()} == {2}
     assert (len(operations), rest.times.count) == (63, 14)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
@@ -21,6 +20,7 @@ from infra import ROOT
 from infra.deployed_settings import warn_of_resets
 from infra.settings import DeploymentSettings, read_settings, written_context
 from infra.settings_record import SILENT, metadata
+from tests.serving import Quiet, running
 
 ACCOUNT = "123456789012"
 SHOWN = "neither cdk.json nor this command has"
@@ -66,26 +66,19 @@ class Cloud(ThreadingHTTPServer):
         return 200, f"<{action}Response><{action}Result>{text}</{action}Result></{action}Response>"
 
 
-class Requests(BaseHTTPRequestHandler):
+class Requests(Quiet):
     server: Cloud
 
     def do_POST(self) -> None:
         query = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
         status, text = self.server.answer(query["Action"][0])
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(text.encode())))
-        self.end_headers()
-        self.wfile.write(text.encode())
-
-    def log_message(self, *_: object) -> None:
-        pass
+        self.answer(status, text.encode())
 
 
 @pytest.fixture
 def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Cloud]:
     """An account; the environment is that of an app whose CDK has credentials."""
     server = Cloud()
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     environment = {
         "CDK_DEFAULT_ACCOUNT": ACCOUNT,
         "CDK_DEFAULT_REGION": "eu-west-1",
@@ -98,9 +91,8 @@ def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Cloud]:
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    yield server
-    server.shutdown()
-    server.server_close()
+    with running(server):
+        yield server
 
 
 def test_settings_of_an_earlier_command_are_named_with_the_options_that_keep_them(cloud: Cloud) -> None:

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
 from agent.web import ERRORS, Web
+from tests.serving import Quiet
 from tests.unit.agent.s3_scripts import OneReader, module
 from tests.unit.tls import certificate, serving
 from troop.measure.s3.addresses import address_of
 from troop.measure.s3.credentials import Credentials, CredentialStore
 
 
-class Ranges(BaseHTTPRequestHandler):
+class Ranges(Quiet):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        self.send_response(206)
-        self.send_header("Content-Length", "5")
-        self.end_headers()
-        self.wfile.write(b"bytes")
-
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
+        self.answer(206, b"bytes")
 
 
 @pytest.fixture

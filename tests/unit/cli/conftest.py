@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -24,6 +23,7 @@ from cli.client.deployment import Deployment
 from cli.commands import terminate
 from cli.shared import context, watching
 from cli.web.proxy import Proxy
+from tests import serving
 from tests.unit.cli.bench_runs import TEXT
 from tests.unit.cli.web.proxying import Api as ProxiedApi
 from tests.unit.cli.web.proxying import Running
@@ -344,9 +344,5 @@ def ok(run: Run) -> Callable[..., Any]:
 @pytest.fixture
 def running() -> Iterator[Running]:
     api, log = ProxiedApi(), list[str]()
-    with Proxy(api, 0, log.append) as proxy:
-        thread = threading.Thread(target=proxy.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with serving.running(Proxy(api, 0, log.append)) as proxy:
         yield Running(proxy, api, log)
-        proxy.shutdown()
-        thread.join()

@@ -7,15 +7,15 @@ import io
 import os
 import subprocess
 import sys
-import threading
 import zipfile
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from tests.patience import PATIENCE
+from tests.serving import Quiet, running
 
 ROOT = Path(__file__).parents[3]
 WHEEL = "mirrored-1.0-py3-none-any.whl"
@@ -39,7 +39,7 @@ def _wheel() -> bytes:
 CONTENT = _wheel()
 
 
-class _Index(BaseHTTPRequestHandler):
+class _Index(Quiet):
     def do_GET(self) -> None:
         body = {
             "/simple/mirrored/": f'<a href="/{WHEEL}">{WHEEL}</a>'.encode(),
@@ -54,16 +54,11 @@ class _Index(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
 
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
 
 @pytest.fixture
 def index() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Index) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with running(ThreadingHTTPServer(("127.0.0.1", 0), _Index)) as server:
         yield f"http://127.0.0.1:{server.server_port}/simple"
-        server.shutdown()
 
 
 PROJECT = """

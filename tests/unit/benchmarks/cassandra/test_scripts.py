@@ -9,15 +9,15 @@ import os
 import re
 import subprocess
 import sys
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pytest
 
 from infra import ROOT
+from tests.serving import Quiet, running
 from tests.unit.agent.pythons import python39
 from tests.unit.benchmarks.scripts import folder, scripts
 from troop.measure import hdr_log, operations
@@ -103,16 +103,10 @@ def test_the_ring_is_whole_when_all_are_up_and_normal_with_one_schema(seen: Any,
     assert problem is None if message is None else message in problem
 
 
-class _Jolokia(BaseHTTPRequestHandler):
+class _Jolokia(Quiet):
     def do_POST(self) -> None:
         questions = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        body = json.dumps([_answer(one) for one in questions]).encode()
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+        self.answer(200, json.dumps([_answer(one) for one in questions]).encode())
 
 
 def _answer(question: dict[str, Any]) -> dict[str, Any]:
@@ -124,14 +118,12 @@ def _answer(question: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_totals_of_a_server_are_read_in_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Jolokia) as served:
-        threading.Thread(target=served.serve_forever, args=(0.02,), daemon=True).start()
+    with running(ThreadingHTTPServer(("127.0.0.1", 0), _Jolokia)) as served:
         monkeypatch.setattr(cluster, "AGENT_PORT", served.server_address[1])
         assert server.totals("127.0.0.1")["applied"] == "WriteLatency"
         with pytest.raises(server.RefusedError, match="InstanceNotFound"):
             server.ask("127.0.0.1", [server.count("no-such")])
         assert server.mode("127.0.0.1") == "JOINING"
-        served.shutdown()
     assert server.mode("127.0.0.1") == ""
     with pytest.raises(server.SilentError, match="no answer from"):
         server.totals("127.0.0.1")

@@ -7,10 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,6 +17,7 @@ import pytest
 import yaml
 
 from infra import ROOT
+from tests.serving import Quiet, running
 from tests.unit.agent.pythons import python39
 from tests.unit.benchmarks.scripts import folder, go, scripts
 from troop.measure import hdr_live, operations, separate
@@ -78,7 +78,7 @@ def test_a_node_imports_the_scripts_with_the_ring_among_its_artifacts(tmp_path: 
 # Load
 
 
-class _Items(BaseHTTPRequestHandler):
+class _Items(Quiet):
     protocol_version = "HTTP/1.1"
     answers: ClassVar[Counter[str]] = Counter()
 
@@ -92,13 +92,7 @@ class _Items(BaseHTTPRequestHandler):
 
     def _answer(self, status: int, body: bytes) -> None:
         self.answers[f"{self.command} {status}"] += 1
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+        self.answer(status, body)
 
 
 @pytest.mark.parametrize("rate", [200.0, 0.0])
@@ -107,13 +101,11 @@ def test_recorded_operations_equal_the_answers_of_the_service(tmp_path: Path, pr
     shutil.copy(program, tmp_path / "data-service")
     at = phase(tmp_path, connections=4, reads=0.5)
     at.keep(stack.DATA_SET, {"rows": 100, "value_bytes": 100, "seed": 1})
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Items) as served:
-        threading.Thread(target=served.serve_forever, args=(0.02,), daemon=True).start()
+    with running(ThreadingHTTPServer(("127.0.0.1", 0), _Items)) as served:
         begin = time.time() + 1
         command = drive.command(at, rate, 0.5, begin, begin, begin + 2)
         command[command.index("-targets") + 1] = f"127.0.0.1:{served.server_address[1]}"
         subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
-        served.shutdown()
     at = type(at)(**{**at.__dict__, "measured_from": begin, "measured_seconds": 2.0, "warm_up_seconds": 0.0})
     problems: list[str] = []
     summary = json.loads((tmp_path / "drive.json").read_text())
@@ -132,11 +124,11 @@ def test_recorded_operations_equal_the_answers_of_the_service(tmp_path: Path, pr
         done = sum(one.times.count + sum(one.errors.values()) for one in recorded.values())
         assert 0 < done <= 400
     names = {drive.tag(name, rate > 0): name for name in drive.OPERATIONS}
-    running = hdr_live.RunningLog(tmp_path / drive.LOG, names, Measured(begin, 2.0, 0.0)).recent(int(begin) + 4)
+    recent = hdr_live.RunningLog(tmp_path / drive.LOG, names, Measured(begin, 2.0, 0.0)).recent(int(begin) + 4)
     counts = {"read": read.per_second.count, "write": write.per_second.count}
     first = next(n for n, several in enumerate(zip(*counts.values(), strict=True), 1) if any(several))
     rest = {name: sum(several[first:]) for name, several in counts.items()}  # the first second is no whole one
-    assert {name: one.count for name, one in running.operations.items()} == rest
+    assert {name: one.count for name, one in recent.operations.items()} == rest
     stored = operations.parse({name: one.document() for name, one in recorded.items()}, "it")
     assert stored["read"].times == read.times
 

@@ -16,7 +16,7 @@ import urllib.request
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,6 +26,7 @@ import yaml
 from infra import ROOT
 from local import web
 from tests.patience import PATIENCE, eventually
+from tests.serving import Quiet, running
 from tests.unit.agent.pythons import python39
 from tests.unit.benchmarks.scripts import folder, go, scripts
 
@@ -216,14 +217,11 @@ def test_workers_of_a_master_store_large_bodies_in_a_closed_folder(
     """A node's files are readable by root alone, and nginx's own workers are of another user."""
     received = []
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet):
         def do_POST(self) -> None:
             received.append(len(self.rfile.read(int(self.headers["Content-Length"]))))
             self.send_response(204)
             self.end_headers()
-
-        def log_message(self, *_: Any) -> None:
-            """Nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
@@ -323,7 +321,7 @@ def test_a_silent_server_ends_the_watch_as_lost(tmp_path: Path, monkeypatch: pyt
 # Visits without Java
 
 
-class Application(BaseHTTPRequestHandler):
+class Application(Quiet):
     """Answers as the application does; fails for the paths in ``failing``."""
 
     protocol_version = "HTTP/1.1"
@@ -347,17 +345,12 @@ class Application(BaseHTTPRequestHandler):
 
     do_GET = do_POST = do_DELETE = _answer
 
-    def log_message(self, *_: Any) -> None:
-        pass
-
 
 @pytest.fixture
 def application(tmp_path: Path) -> Iterator[Any]:
     """A phase whose only proxy is an application."""
     Application.failing, Application.requests = {}, []
-    with ThreadingHTTPServer(("127.0.0.1", 0), Application) as serving:
-        thread = threading.Thread(target=serving.serve_forever)
-        thread.start()
+    with running(ThreadingHTTPServer(("127.0.0.1", 0), Application)) as serving:
         tiers.PORTS["proxies"], port = serving.server_port, tiers.PORTS["proxies"]
         one = phase(tmp_path)
         try:
@@ -366,8 +359,6 @@ def application(tmp_path: Path) -> Iterator[Any]:
             yield dataclasses.replace(one, roster={"nodes": nodes})
         finally:
             tiers.PORTS["proxies"] = port
-            serving.shutdown()
-            thread.join()
 
 
 def test_a_check_makes_all_requests_of_both_clients(application: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,6 +19,7 @@ from cli.bench import artifacts
 from cli.bench.artifacts import Staging
 from cli.bench.files import is_local
 from cli.shared.errors import CliError, Exit
+from tests.serving import Quiet, running
 from tests.unit import tls
 from troop.bench.definition.definition import Artifact
 
@@ -56,30 +56,16 @@ class Bucket:
 
 @pytest.fixture
 def bucket() -> Iterator[Bucket]:
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet):
         def do_PUT(self) -> None:
             assert self.path == f"/artifacts/{SHA256}?X-Amz-Signature=s%2B"
             body = self.rfile.read(int(self.headers["Content-Length"]))
             fake.puts.append(({name.lower(): value for name, value in self.headers.items()}, body))
-            self._answer(fake.statuses.pop(0) if fake.statuses else 200)
+            self.answer(fake.statuses.pop(0) if fake.statuses else 200, b"<Error/>")
 
-        def _answer(self, status: int, body: bytes = b"<Error/>") -> None:
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    fake = Bucket(f"http://127.0.0.1:{server.server_address[1]}")
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield fake
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with running(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
+        fake = Bucket(f"http://127.0.0.1:{server.server_address[1]}")
+        yield fake
 
 
 def staging(bucket: Bucket, folder: Path, messages: list[str] | None = None) -> Staging:
@@ -132,7 +118,7 @@ def web(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatc
         yield address
 
 
-class Web(BaseHTTPRequestHandler):
+class Web(Quiet):
     """A server of artifacts. ``/endless`` sends 64 MiB without saying so, ``/elsewhere`` redirects."""
 
     sent, elsewhere = 0, ""
@@ -148,9 +134,6 @@ class Web(BaseHTTPRequestHandler):
             for _ in range(1024 if self.path == "/endless" else 1):
                 self.wfile.write(bytes(64 * 1024) if self.path == "/endless" else CONTENT)
                 Web.sent += 1
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
 
 
 @pytest.mark.parametrize("path", ["/data", "/elsewhere"])

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import HTTPServer
 from typing import Any
 
 import boto3
@@ -14,6 +13,7 @@ import pytest
 from botocore.exceptions import NoCredentialsError
 
 from cli.client.api import Answer, SignedApi, UnreachableError
+from tests.serving import Quiet, running
 from troop.shared.version import VERSION
 
 SESSION = boto3.Session(
@@ -41,7 +41,7 @@ class Recorder(HTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}/v1/"
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Quiet):
     server: Recorder
 
     def do_GET(self) -> None:
@@ -55,18 +55,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_PATCH = do_GET
 
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
 
 @pytest.fixture
 def server() -> Iterator[Recorder]:
-    with Recorder() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with running(Recorder()) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def test_every_request_is_signed(server: Recorder) -> None:

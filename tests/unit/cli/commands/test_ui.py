@@ -19,7 +19,8 @@ from cli.commands import ui
 from cli.web.login_link import LoginLink
 from cli.web.page_server import PageServer
 from tests.patience import PAGE_PATIENCE_MS, PATIENCE
-from tests.unit.cli.web.page_world import Ahead, World, page_server, serving
+from tests.serving import running
+from tests.unit.cli.web.page_world import Ahead, World, page_server
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def test_enter_makes_another_link_and_none_is_in_a_command_line(
 
 def test_the_file_leads_a_browser_in(browser: Browser, opened: Queue[str]) -> None:
     world = World()
-    with serving(page_server(world, Ahead(world, "web"), [])) as server, LoginLink() as login_link:
+    with running(page_server(world, Ahead(world, "web"), [])) as server, LoginLink() as login_link:
         server.used = login_link.used
         ui._show(server, login_link)
         address = opened.get(timeout=PATIENCE)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -235,19 +233,6 @@ class Ahead:
 
     def forget(self) -> None:
         self.forgotten += 1
-
-
-@contextmanager
-def serving(server: PageServer) -> Iterator[PageServer]:
-    """Runs a server inside the block."""
-    with server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 def page_server(

@@ -17,7 +17,8 @@ from cli.client.api import Answer, UnreachableError
 from cli.shared import times
 from cli.shared.errors import CliError, Exit
 from cli.web.page_server import MOST_WEEKS, PageServer
-from tests.unit.cli.web.page_world import ABOUT, RUN, Ahead, World, page_server, serving
+from tests.serving import running
+from tests.unit.cli.web.page_world import ABOUT, RUN, Ahead, World, page_server
 from tests.unit.cli.web.proxying import JSON, Reply, Running
 from troop.bench.file.models import FILE
 
@@ -45,7 +46,7 @@ class Page(Running):
 def page() -> Iterator[Page]:
     world, log = World(), list[str]()
     world.add("web")
-    with serving(page_server(world, Ahead(world, "web"), log)) as server:
+    with running(page_server(world, Ahead(world, "web"), log)) as server:
         yield Page(server, cast(Any, world), log)
 
 

@@ -12,7 +12,8 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from cli.web.page_server import PageServer
 from tests.patience import PAGE_PATIENCE_MS
-from tests.unit.cli.web.page_world import Ahead, World, page_server, serving
+from tests.serving import running
+from tests.unit.cli.web.page_world import Ahead, World, page_server
 
 
 @dataclass
@@ -87,7 +88,7 @@ def tab(browser: Browser) -> Iterator[Tab]:
 
 @contextmanager
 def _looking(tab: Tab, world: World) -> Iterator[Looking]:
-    with serving(page_server(world, Ahead(world, "web", "api/orders", "ledger"), [])) as server:
+    with running(page_server(world, Ahead(world, "web", "api/orders", "ledger"), [])) as server:
         looking = Looking(tab.page, server, world)
         tab.page.goto(server.link())
         looking.go("units")

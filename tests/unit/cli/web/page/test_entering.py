@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-import threading
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -14,8 +13,9 @@ from playwright.sync_api import Browser, expect
 from cli.client.api import Answer, UnreachableError
 from cli.web.proxy import HOST, unguessable_host
 from tests.patience import PAGE_PATIENCE_MS
+from tests.serving import Quiet, running
 from tests.unit.cli.web.page.conftest import Looking
-from tests.unit.cli.web.page_world import Ahead, World, page_server, serving
+from tests.unit.cli.web.page_world import Ahead, World, page_server
 
 MESSAGES: list[tuple[Answer | Exception, str]] = [
     (Answer(403, {"message": "The security token included in the request is expired"}), "have expired: renew them"),
@@ -75,7 +75,7 @@ def test_another_tab_and_a_reload_need_no_other_link(looking: Looking) -> None:
     expect(other.get_by_role("heading", name="Calendar")).to_be_visible()
 
 
-class Thief(BaseHTTPRequestHandler):
+class Thief(Quiet):
     """A server of another user, whose service worker then answers for the address in place of any server."""
 
     WORKER = """
@@ -90,30 +90,21 @@ class Thief(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         is_worker = self.path == "/worker.js"
         content = (self.WORKER if is_worker else self.PAGE).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "text/javascript" if is_worker else "text/html")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
+        self.answer(200, content, Content_Type="text/javascript" if is_worker else "text/html")
 
 
 def test_a_service_worker_of_an_earlier_owner_of_the_port_gets_no_ticket(browser: Browser) -> None:
     page = browser.new_context().new_page()
     page.set_default_timeout(PAGE_PATIENCE_MS)
-    with ThreadingHTTPServer((HOST, 0), Thief) as thief:
+    with running(ThreadingHTTPServer((HOST, 0), Thief)) as thief:
         port = int(thief.server_address[1])
-        threading.Thread(target=thief.serve_forever, args=(0.02,), daemon=True).start()
         page.goto(f"http://{HOST}:{port}/")
         expect(page).to_have_title("installed")
-        thief.shutdown()
     world = World()
     world.add("web")
     titles = {}
     for host in (HOST, unguessable_host()):
-        with serving(page_server(world, Ahead(world, "web"), [], port=port, host=host)) as server:
+        with running(page_server(world, Ahead(world, "web"), [], port=port, host=host)) as server:
             page.goto("about:blank")
             page.goto(server.link())
             expect(page).to_have_title(re.compile("stolen|Troop"))

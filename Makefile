@@ -91,7 +91,7 @@ local-tests: setup  ## run only the tests of local AWS; `make local` starts it
 storage: .venv/.ready node_modules/.ready  ## measure a volume, RAID-0 and a cache by disk-io and event-processor on real kernels of this machine, with reports (a minute or two; Debian's user-mode-linux)
 	@$(BIN)/python -m local.storage
 
-perf: setup  ## measure deciding, a tick over 10,000 groups, a benchmark of 348 nodes, large reports, a million of JMeter's samples, pages of events, refusals of large requests, the reader of s3-range-read, the application of web-scale, cold starts (half an hour)
+perf: setup  ## measure deciding, a tick over 10,000 groups, a benchmark of 348 nodes, large reports, a million of JMeter's samples, pages of events, refusals of large requests, running summaries, the reader of s3-range-read, the application of web-scale, cold starts (half an hour)
 	@$(BIN)/python -m perf.decide
 	@$(BIN)/python -m perf.cold_start
 	@$(BIN)/python -m perf.tick
@@ -102,6 +102,7 @@ perf: setup  ## measure deciding, a tick over 10,000 groups, a benchmark of 348 
 	@$(BIN)/python -m perf.report
 	@$(BIN)/python -m perf.jmeter
 	@$(BIN)/python -m perf.recorder
+	@$(BIN)/python -m perf.live
 	@$(BIN)/python -m perf.s3_reader
 	@command -v wrk >/dev/null && $(BIN)/python -m perf.web_app || echo "perf.web_app: skipped, it needs wrk, Go and memcached"
 

@@ -14,7 +14,8 @@ FAST = ("chaos", "bench", "shared", "faults", "measure", "disks")
 """Folders of tests/unit whose code is pure, except for the layers in :data:`LAYERS`."""
 LAYERS = ("aws", "flows", "api", "wiring")
 LEFT_OUT = """== left to `make test`:
-   tests of {layers}, of report, dashboard, command, agent and benchmarks, unless they mirror a changed file
+   tests of {layers}, handlers, report, dashboard, command, lifecycle, agent and benchmarks,
+   unless they mirror a changed file
    fast folders: tests marked slow (deselected above), and four fifths of the examples of properties
    templates, state machines, histories of the model, facts of AWS, local AWS, whole runs, prose of other files"""
 ORDINARY = "not clean_root and not cassandra and not second_opinion"

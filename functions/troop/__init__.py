@@ -1,4 +1,4 @@
-"""Contains the code of the functions in flats: the halves `chaos` and `bench`, `report`, `dashboard`, and `shared`.
+"""Contains the code of the functions in parts: the halves `chaos` and `bench`, `report`, `dashboard`, and `shared`.
 
-In each flat, the layers `aws` (adapters), `flows` (steps), `api` and `wiring` lie beside pure rules.
+In each part, the layers `aws` (adapters), `flows` (steps), `api` and `wiring` lie beside pure rules.
 """

@@ -21,7 +21,7 @@ SCHEMA = 1
 
 
 class Status(StrEnum):
-    """The status of an event. :data:`STEPS` lists the legal steps."""
+    """The status of an event."""
 
     LEASHED = "LEASHED"
     CLAIMED = "CLAIMED"

@@ -345,7 +345,9 @@ class DeviceUse(Part):
 
 
 class Series(Part):
-    """Values over time in equal steps; at most a few hundred. :mod:`troop.bench.results.series` describes the names."""
+    """Values over time in equal steps; at most a few hundred."""
+
+    # troop.bench.results.series describes the names. The schema has the docstring, so it contains no name of code.
 
     role: str
     node: str = Field(default="", description="Empty for all nodes of the role together")

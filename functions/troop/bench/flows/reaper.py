@@ -109,7 +109,7 @@ class Reaper:
         reaped.failed += map(str, marked.malformed)
         open_runs = marked.items
         reaped.runs_open.update(map(_kind, open_runs))
-        self._attempt(reaped, "the reservations of nodes", lambda: _mend_reservations(self.runs, open_runs, now))
+        self._attempt(reaped, "the reservations of nodes", lambda: _repair_reservations(self.runs, open_runs, now))
         for run in open_runs:
             self._attempt(reaped, run.run, partial(self._overdue, run.run, teardowns, now, reaped))
 
@@ -262,7 +262,7 @@ def _input(detail: Mapping[str, Any]) -> dict[str, Any]:
     return work if isinstance(work, dict) else {}
 
 
-def _mend_reservations(runs: RunTable, open_runs: Iterable[Run], now: datetime) -> None:
+def _repair_reservations(runs: RunTable, open_runs: Iterable[Run], now: datetime) -> None:
     """Releases reservations without an open run, and reserves the nodes of open runs that lack a reservation.
 
     Transactions normally keep both consistent. This repairs runs that an earlier version admitted, and manual edits.

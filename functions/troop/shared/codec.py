@@ -8,6 +8,7 @@ field's default.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import date, datetime
@@ -220,12 +221,18 @@ def _at(place: tuple[str, ...], error: Exception) -> DocumentError:
 
 
 def plain(sequence: Convert, value: Any) -> Any:
-    """Converts a JSON-like value whose type is not known: lists and tuples to ``sequence``, decimals to numbers."""
+    """Converts a value of DynamoDB or JSON, of unknown type, to JSON's types: lists and tuples to ``sequence``, sets to
+    a sorted one, decimals to numbers, bytes to Base64.
+    """
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() and abs(value) < _IN_FULL else float(value)
     if isinstance(value, Mapping):
         return {key: plain(sequence, inner) for key, inner in value.items()}
-    return sequence(plain(sequence, inner) for inner in value) if isinstance(value, (list, tuple)) else value
+    if isinstance(value, (set, frozenset)):
+        return sequence(sorted(plain(sequence, inner) for inner in value))  # all of one type, as in DynamoDB's sets
+    if isinstance(value, (list, tuple)):
+        return sequence(plain(sequence, inner) for inner in value)
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else value
 
 
 _IN_FULL = 10**15

@@ -103,6 +103,14 @@ def test_numbers_of_dynamodb_become_those_of_the_hints() -> None:
     assert whole.about == [0.5]
 
 
+def test_sets_and_bytes_of_dynamodb_become_json() -> None:
+    about = {"set": {Decimal(2), Decimal(1)}, "bytes": b"x"}
+    assert codec.from_document(Whole, codec.to_document(WHOLE) | {"about": about}).about == {
+        "set": [1, 2],
+        "bytes": "eA==",
+    }
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

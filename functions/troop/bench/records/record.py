@@ -60,7 +60,7 @@ class Kind(StrEnum):
     VOLUME = "volume"
 
 
-_OMIT = stored(omit=True)
+_OMIT, _REQUIRED = stored(omit=True), stored(required=True)
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class Cell:
 
     run: str
     cell: str
-    status: CellStatus = CellStatus.PENDING
+    status: CellStatus = field(default=CellStatus.PENDING, metadata=_REQUIRED)
     phase: str = "launch"
     phases: Mapping[str, datetime] = field(default_factory=dict, metadata=stored(decode=_in_order, required=True))
     reason: str | None = None
@@ -243,7 +243,7 @@ class Run:
     requested_by: str
     cells: int
     nodes: int
-    status: RunStatus = RunStatus.ADMITTED
+    status: RunStatus = field(default=RunStatus.ADMITTED, metadata=_REQUIRED)
     execution: str | None = None
     outcome: RunStatus | None = None
     closed_at: datetime | None = None

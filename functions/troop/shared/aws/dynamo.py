@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -10,6 +9,7 @@ from typing import Any
 
 from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 
+from troop.shared import codec
 from troop.shared.aws.throttling import READS, Sleep, ThrottledError, repeat
 
 
@@ -87,15 +87,4 @@ def batch_get(
 
 def jsonable(value: Any) -> Any:
     """Converts values of :func:`plain` to JSON's types: sets become sorted lists, bytes Base64."""
-    if isinstance(value, Decimal):
-        whole = value == value.to_integral_value() and abs(value) < 10**15
-        return int(value) if whole else float(value)
-    if isinstance(value, Mapping):
-        return {key: jsonable(inner) for key, inner in value.items()}
-    if isinstance(value, (set, frozenset)):
-        return sorted(map(jsonable, value))  # all of one type, as in every DynamoDB set
-    if isinstance(value, (list, tuple)):
-        return [jsonable(inner) for inner in value]
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    return value
+    return codec.plain(list, value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
@@ -10,13 +11,14 @@ from typing import Any
 import pytest
 
 from tests.unit.bench.flows.removal.tables import NOON, OTHER, RUN, a_cell, a_resource, a_run
-from troop.bench.aws.run_items import cell_item
+from troop.bench.aws.run_items import cell_item, cell_of, run_item, run_of
 from troop.bench.aws.run_table import BadCursor, RunTable
 from troop.bench.definition.definition import PointPlace
 from troop.bench.definition.plan import Variant
 from troop.bench.money.costs import Cost
 from troop.bench.records.record import CellStatus, Kind, RunStatus
 from troop.shared import moments
+from troop.shared.codec import DocumentError
 from troop.shared.errors import MissingRunError, RunClosedError
 
 LATER = NOON + timedelta(minutes=5)
@@ -28,6 +30,15 @@ EXECUTION = "arn:aws:states:eu-central-1:123456789012:execution:benchmark:" + RU
 def run_table(runs: RunTable) -> RunTable:
     assert runs.create(a_run(), [a_cell()])
     return runs
+
+
+@pytest.mark.parametrize(
+    ("item", "convert"), [(run_item(a_run()), run_of), (cell_item(a_cell()), cell_of)], ids=["run", "cell"]
+)
+def test_item_without_a_status_is_malformed(item: dict[str, Any], convert: Callable[[Any], Any]) -> None:
+    del item["status"]
+    with pytest.raises(DocumentError, match="status is missing"):
+        convert(item)
 
 
 def test_a_run_is_read_as_it_was_written(runs: RunTable) -> None:

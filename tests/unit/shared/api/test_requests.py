@@ -50,5 +50,5 @@ class TestEveryRequest:
     def test_answer_that_violates_its_model_is_no_fault_of_the_caller(
         self, account: Account, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(switch.SwitchOut, "of", lambda view: {"halted": "what?"})
+        monkeypatch.setattr(switch.SwitchOut, "from_view", lambda view: {"halted": "what?"})
         assert ask("GET", "/switch")[0] == 500

@@ -8,12 +8,11 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
-import troop
 from troop.shared.errors import TroopError
 from troop.shared.settings import Settings, load_settings
 from troop.shared.variables import Variable
 
-CODE = Path(troop.__file__).parents[1]
+CODE = Path(__file__).parents[3]
 """The folder of the function's code, with the files that are bundled beside the handlers."""
 
 

@@ -239,12 +239,12 @@ _IN_FULL = 10**15
 """The limit of whole numbers that stay whole: larger ones are floats, as in JSON."""
 
 
-def _exactly(*kinds: type) -> Convert:
-    """Returns the decoder of values that are already of one of these types."""
+def _exactly(allowed: str, *kinds: type) -> Convert:
+    """Returns the decoder of values that are already of one of these types, which ``allowed`` names."""
 
     def decode(value: Any) -> Any:
         if type(value) not in kinds:
-            raise DocumentError(f"is {shown(value)}, not {kinds[0].__name__}")
+            raise DocumentError(f"is {shown(value)}, not {allowed}")
         return value
 
     return decode
@@ -261,12 +261,12 @@ def _number(value: Any) -> Any:
     return _real(float(value) if isinstance(value, Decimal) else value)
 
 
-_real = _exactly(float, int)
+_real = _exactly("a number", float, int)
 
 
 _CONVERSIONS: dict[Any, tuple[Convert | None, Convert]] = {
-    str: (None, _exactly(str)),
-    bool: (None, _exactly(bool)),
+    str: (None, _exactly("text", str)),
+    bool: (None, _exactly("true or false", bool)),
     int: (None, _whole),
     float: (None, _number),
     Decimal: (None, lambda value: Decimal(str(value))),

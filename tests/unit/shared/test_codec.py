@@ -115,7 +115,7 @@ def test_sets_and_bytes_of_dynamodb_become_json() -> None:
     ("change", "message"),
     [
         ({"id": None}, "id is missing"),
-        ({"id": 5}, "id is 5, not str"),
+        ({"id": 5}, "id is 5, not text"),
         ({"parts": [{"name": "x"}, {"size": 1}]}, "parts.1.name is missing"),
         ({"parts": "x"}, "parts is not a list"),
         ({"named": {"x": {"size": 1.5}}}, "named.x.size is 1.5, not a whole number"),
@@ -124,7 +124,7 @@ def test_sets_and_bytes_of_dynamodb_become_json() -> None:
         ({"seen": {"x": "yesterday"}}, "seen.x cannot be read"),
         ({"colour": "green"}, "colour cannot be read: 'green' is not"),
         ({"amount": "much"}, "amount cannot be read"),
-        ({"left": "no"}, "left is 'no', not bool"),
+        ({"left": "no"}, "left is 'no', not true or false"),
     ],
 )
 def test_error_names_the_place(change: dict[str, Any], message: str) -> None:

@@ -22,7 +22,7 @@ demo: setup  ## terminate an instance and watch its group recover, on local AWS
 bench: setup  ## run a benchmark on a fleet of processes, show its results, and check its teardown
 	@$(BIN)/python -m local bench
 
-first-hour: setup  ## run the steps of docs/first-hour.md on local AWS
+first-hour: setup  ## run the steps of docs/start/first-hour.md on local AWS
 	@$(BIN)/python -m local first-hour
 
 local: setup  ## run local AWS with Troop deployed, until Ctrl-C; ARGS=--kernels: nodes are kernels of their own
@@ -110,7 +110,7 @@ HISTORIES ?= 1000000
 histories: setup  ## run a million histories of the model test, from a random seed (an hour on two cores); HISTORIES=n
 	@$(BIN)/python -m perf.model --histories $(HISTORIES)
 
-openapi: setup  ## generate docs/openapi.json, docs/settings.md and what else follows from settings, the tables of roles in docs/security.md, and the schemas of files, reports and comparisons
+openapi: setup  ## generate docs/reference/openapi.json, docs/reference/settings.md and what else follows from settings, the tables of roles in docs/reference/security.md, and the schemas of files, reports and comparisons
 	@$(BIN)/python -m infra.openapi
 	@$(BIN)/python -m infra.bench_schema
 	@$(BIN)/python -m infra.report_schema

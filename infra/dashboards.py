@@ -74,7 +74,7 @@ class Shown:
     warning_alarms: Sequence[cloudwatch.IAlarm]
     benchmarks: bool
     widgets: lambda_.IFunction | None = None
-    runbook_url: str = field(default="docs/runbook.md")
+    runbook_url: str = field(default="docs/guides/runbook.md")
 
 
 class Dashboards(Construct):
@@ -112,7 +112,7 @@ def _business(shown: Shown) -> list[list[cloudwatch.IWidget]]:
                 "`troop resume` continues.** Then run `troop doctor`, and read "
                 f"{_runbook(shown)}.\n\n"
                 "Why a unit was terminated or skipped: `troop why UNIT`. Exclude a unit: `troop opt-out UNIT`. "
-                "Preview decisions: `troop plan`. docs/metrics.md describes every metric."
+                "Preview decisions: `troop plan`. docs/reference/metrics.md describes every metric."
             )
         ],
         [

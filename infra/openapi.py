@@ -9,7 +9,7 @@ from typing import Any
 from handlers.api import ROUTES, app
 from infra import ROOT
 
-PATH = ROOT / "docs" / "openapi.json"
+PATH = ROOT / "docs" / "reference" / "openapi.json"
 
 _VERSION = "1"
 _ABOUT = (

@@ -20,7 +20,7 @@ PATHS: dict[str, tuple[type[BaseModel], str]] = {
 }
 """Below ``docs/``: the model and title of each schema."""
 
-DOCS = ROOT / "docs"
+DOCS = ROOT / "docs" / "reference"
 
 
 def text(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Generates the tables of roles in docs/security.md: ``python -m infra.roles_doc`` writes them.
+"""Generates the tables of roles in docs/reference/security.md: ``python -m infra.roles_doc`` writes them.
 
 What a role may do comes from synthesised templates. This module adds why it may.
 """
@@ -20,7 +20,7 @@ from infra.settings import PREFIX, read_settings, written_context
 from infra.stack import TroopStack
 from troop.bench.definition.names import ANY_RUN
 
-PATH = ROOT / "docs" / "security.md"
+PATH = ROOT / "docs" / "reference" / "security.md"
 
 Template = Mapping[str, Any]
 Grant = tuple[str, str, str, str]
@@ -65,7 +65,8 @@ CHAOS: Mapping[str, tuple[str, str]] = {
     ),
     "Widgets": (
         "Widgets",
-        "shows [dashboards](dashboards.md). It cannot know who views them, so it reads neither the salt nor results",
+        "shows [dashboards](../guides/dashboards.md). It cannot know who views them, "
+        "so it reads neither the salt nor results",
     ),
     "Watchdog": ("Watchdog", "checks health, and drops undelivered schedules that are settled"),
     "Chaos": ("Workflow", "calls its functions. A Distributed Map runs children of its own machine"),
@@ -155,7 +156,7 @@ _ACCOUNT = re.compile(r"^arn:[^:]*:[\w-]+:[^:]*:[^:]*:")
 
 
 def text(document: str, without: Template, default: Template, more: Template) -> str:
-    """Returns docs/security.md with current tables.
+    """Returns docs/reference/security.md with current tables.
 
     Args:
         document: as it is now.

@@ -165,9 +165,9 @@ class DeploymentSettings:
         "there, in place of an existing one; both remain when the deployment is removed. With false, the API's "
         "function still logs each request that reaches it, with its caller."
     )
-    runbook_url: str = Setting(Section.OPERATION, "docs/runbook.md", values.text()).means(
-        "Where your operators read [the runbook](runbook.md). Alarms link to it with `#` and an anchor; dashboards "
-        "link to it if it begins with `https://`."
+    runbook_url: str = Setting(Section.OPERATION, "docs/guides/runbook.md", values.text()).means(
+        "Where your operators read [the runbook](../guides/runbook.md). Alarms link to it with `#` and an anchor; "
+        "dashboards link to it if it begins with `https://`."
     )
     dashboards: bool = Setting(Section.OPERATION, True, values.boolean).means(
         "Whether the deployment has its two dashboards. An account has three free dashboards, and pays for each "
@@ -184,13 +184,13 @@ class DeploymentSettings:
     key: str | None = Setting(Section.ACCOUNT, None, _key).means(
         "A KMS key of yours that encrypts tables, buckets, queues, topics, logs, the salt and the functions' "
         "variables; null for keys of AWS. Its policy must admit services of AWS "
-        "([more](deploying.md#a-key-of-your-own))."
+        "([more](../guides/deploying.md#a-key-of-your-own))."
     )
     network: ExistingNetwork | None = Setting(  # noqa: RUF009 - it is a field
         Section.BENCHMARKS, None, _network, accepts="Network | None"
     ).means(
         "Where fleets are launched: null for a VPC that the deployment creates, or an existing VPC with its subnets "
-        "([more](deploying.md#benchmarks))."
+        "([more](../guides/deploying.md#benchmarks))."
     )
     zones: int | tuple[str, ...] = Setting(Section.BENCHMARKS, 3, _zones).means(
         "Availability zones of the VPC that the deployment creates, with a subnet in each; at most as many as your "
@@ -198,7 +198,8 @@ class DeploymentSettings:
     )
     dns_firewall: bool = Setting(Section.BENCHMARKS, False, values.boolean).means(
         "Whether the VPC that the deployment creates resolves only names of AWS and of the VPC, so that code on nodes "
-        "cannot send data through DNS ([cost](costs.md#benchmarks-while-none-runs)). Not with `troop:network`."
+        "cannot send data through DNS ([cost](../background/costs.md#benchmarks-while-none-runs)). "
+        "Not with `troop:network`."
     )
     # A run of a week must not lose its inputs.
     results_retention_days: int = Setting(Section.RETENTION, 365, values.whole(8, 3650)).means(

@@ -13,7 +13,7 @@ from troop.shared.variables import Variable
 
 def make_widgets(functions: Functions, data: Data, bench: BenchData | None) -> lambda_.Function:
     """Creates the function behind the custom widgets, for ``CustomWidget(function_arn=..., params={"widget":
-    "events"})``: see docs/dashboards.md.
+    "events"})``: see docs/guides/dashboards.md.
 
     CloudWatch calls it with the credentials of the dashboard's viewer, so it has no resource policy: viewers need
     ``lambda:InvokeFunction``. Viewers without it see the rest of the dashboard.

@@ -1,7 +1,7 @@
 """Implements `python -m local`.
 
 `up`: local AWS with Troop, until Ctrl-C; `demo`: a complete demonstration; `bench`: a benchmark; `first-hour`: the
-steps of docs/first-hour.md; `pictures`: the pictures of the documents; `tools`: the tools of the benchmarks with
+steps of docs/start/first-hour.md; `pictures`: the pictures of the documents; `tools`: the tools of the benchmarks with
 Cassandra; `latte`: the load generator for nodes; `web`: the benchmark web-scale; `ring`: the fleet cassandra, which
 loses a server.
 """
@@ -41,7 +41,7 @@ def main() -> int:
     demo.set_defaults(run=lambda _: tell())
     bench = commands.add_parser("bench", help="run a benchmark, and show its results and its teardown")
     bench.set_defaults(run=lambda _: tell_benchmark())
-    hour = commands.add_parser("first-hour", help="run the steps of docs/first-hour.md")
+    hour = commands.add_parser("first-hour", help="run the steps of docs/start/first-hour.md")
     hour.set_defaults(run=lambda _: walk())
     pictures = commands.add_parser("pictures", help="take the pictures of the documents: dashboards, page, report")
     pictures.add_argument("--out", type=Path, default=FOLDER, metavar="FOLDER", help="output (default: %(default)s)")

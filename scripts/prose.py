@@ -108,7 +108,7 @@ def sources(only: Collection[str] = ()) -> dict[str, tuple[list[str], float]]:
     """
     root = Path(__file__).parent.parent
     documents = [
-        path for folder in (".", "docs", "benchmarks/*", "fleets/*") for path in sorted(root.glob(f"{folder}/*.md"))
+        path for folder in (".", "docs/*", "benchmarks/*", "fleets/*") for path in sorted(root.glob(f"{folder}/*.md"))
     ]
     texts: dict[str, tuple[Iterable[str], float]] = {
         str(path.relative_to(root)): (

@@ -1,4 +1,4 @@
-"""Commands of docs/runbook.md, as they are typed."""
+"""Commands of docs/guides/runbook.md, as they are typed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
-_RUNBOOK = Path(__file__).parents[1] / "docs" / "runbook.md"
+_RUNBOOK = Path(__file__).parents[1] / "docs" / "guides" / "runbook.md"
 
 
 def halt_by_hand() -> list[str]:

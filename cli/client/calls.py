@@ -120,7 +120,7 @@ class Calls:
                 Exit.API_FAILED,
                 f"the API of {self.where} could not start its function for {method} /{path} ({answer.status}). Lambda "
                 "may be throttling it: check the account's concurrency with `aws lambda get-account-settings`, "
-                f"and see docs/runbook.md#{NOT_STARTED}",
+                f"and see docs/guides/runbook.md#{NOT_STARTED}",
             )
         shown = f": {message}" if message else ""
         return CliError(

@@ -1,1 +1,1 @@
-"""Runs the steps of docs/first-hour.md on local AWS."""
+"""Runs the steps of docs/start/first-hour.md on local AWS."""

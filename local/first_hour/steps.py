@@ -1,4 +1,4 @@
-"""Lists the steps of docs/first-hour.md: the commands that a person types, and what they show.
+"""Lists the steps of docs/start/first-hour.md: the commands that a person types, and what they show.
 
 The guide shows exactly these commands; a test compares both.
 """

@@ -129,7 +129,7 @@ def walk() -> int:
     """Runs the first hour from start to cleanup; returns the exit code."""
     narrator = Narrator()
     try:
-        narrator.title("The steps of docs/first-hour.md, on local AWS")
+        narrator.title("The steps of docs/start/first-hour.md, on local AWS")
         salt = salt_due_early(GROUP, datetime.now(UTC))
         with LocalAccount("first-hour", secret=salt, progress=narrator.say) as account:
             Walk(environment_for(account), narrator).run()

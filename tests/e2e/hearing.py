@@ -55,7 +55,7 @@ def listen_to_the_bus(deployment: Deployment) -> Heard:
 
 
 def listen_to_the_topic(deployment: Deployment) -> Heard:
-    """Subscribes as docs/notifications.md says, to some kinds only."""
+    """Subscribes as docs/reference/notifications.md says, to some kinds only."""
     queue = Heard(deployment.account, "tick-news")
     queue.let_in(deployment.outputs["NewsTopicArn"])
     kinds = {"kind": ["terminated", "recovered", "halted", "policy-changed"]}

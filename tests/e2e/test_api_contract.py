@@ -47,7 +47,7 @@ BOUNDED = settings(
 """Few examples, the same ones each time: a request takes tens of milliseconds, and the suite is run often. More of them
 with ``TROOP_EXHAUSTIVE``, as ``make test-all`` has it."""
 
-DESCRIPTION = schemathesis.openapi.from_dict(json.loads((ROOT / "docs" / "openapi.json").read_text()))
+DESCRIPTION = schemathesis.openapi.from_dict(json.loads((ROOT / "docs" / "reference" / "openapi.json").read_text()))
 
 
 RUN = "20261120-120000-00000001"

@@ -21,7 +21,7 @@ from troop.shared import moments
 from troop.shared.tags import DATA_TAG, DEPLOYMENT_TAG
 
 SCHEMA = jsonschema_rs.validator_for(
-    json.loads((Path(__file__).parents[2] / "docs" / "notifications.schema.json").read_text(encoding="utf-8"))
+    json.loads((Path(__file__).parents[2] / "docs/reference/notifications.schema.json").read_text(encoding="utf-8"))
 )
 
 ALARMED, CALM = "tick-alarmed", "tick-calm"

@@ -15,7 +15,7 @@ from troop.shared.metrics import CHILDREN
 
 Template = Mapping[str, Any]
 
-RUNBOOK = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
+RUNBOOK = (ROOT / "docs" / "guides" / "runbook.md").read_text(encoding="utf-8")
 
 OURS = {"deployment": "<AWS::StackName>"}
 MACHINE = {"StateMachineArn": "<ChaosMachine>"}
@@ -240,7 +240,7 @@ def anchors() -> dict[str, str]:
 
 def test_descriptions_link_to_paragraphs_that_say_what_to_do(template: Template) -> None:
     links = {name: alarm["AlarmDescription"].rpartition("What to do: ")[2] for name, alarm in alarms(template).items()}
-    assert links == {name: f"docs/runbook.md#{anchor}" for name, anchor in ANCHORS.items()}
+    assert links == {name: f"docs/guides/runbook.md#{anchor}" for name, anchor in ANCHORS.items()}
     paragraphs = {name: anchors()[anchor] for name, anchor in ANCHORS.items()}
     assert [name for name, paragraph in paragraphs.items() if f"`{name}`" not in paragraph] == [], "names its alarm"
     steps = re.compile(r"^1\. ", re.MULTILINE)
@@ -255,7 +255,7 @@ def test_the_links_lead_to_where_the_runbook_can_be_read(green: Template) -> Non
 def test_links_within_the_docs_lead_somewhere() -> None:
     """Those of the runbook to itself, and those that the functions' checks give."""
     checks = (ROOT / "functions" / "troop" / "chaos" / "health.py").read_text(encoding="utf-8")
-    links = [*re.findall(r"\]\(#([\w-]+)\)", RUNBOOK), *re.findall(r"docs/runbook\.md#([\w-]+)", checks)]
+    links = [*re.findall(r"\]\(#([\w-]+)\)", RUNBOOK), *re.findall(r"docs/guides/runbook\.md#([\w-]+)", checks)]
     assert len(links) > 5
     assert set(links) <= set(anchors())
 

@@ -1,4 +1,4 @@
-"""docs/security.md lists the rules of known standards that the stack does not meet, without a key of the operator's."""
+"""security.md lists the rules of known standards that the stack does not meet, without a key of the operator's."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _rules(folder: Path, key: str | None) -> dict[str, list[str]]:
 
 
 def test_the_table_has_each_rule_with_a_finding_and_no_other(findings: Mapping[str, Mapping[str, list[str]]]) -> None:
-    section = (ROOT / "docs" / "security.md").read_text(encoding="utf-8").partition("\n## Controls\n")[2]
+    section = (ROOT / "docs" / "reference" / "security.md").read_text(encoding="utf-8").partition("\n## Controls\n")[2]
     rows = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*?) \| (.+?) \|$", section.partition("\n## ")[0], re.MULTILINE)
     assert [rule for rule, *_ in rows] == sorted(findings["without"])
     assert {rule: sorted(standards.split(", ")) for rule, standards, *_ in rows} == findings["without"]

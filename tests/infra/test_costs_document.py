@@ -1,4 +1,4 @@
-"""docs/costs.md counts what there is: alarms and dashboards of the stack, and the totals of its own arithmetic."""
+"""The page on costs counts what there is: alarms and dashboards of the stack, and the totals of its own arithmetic."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.infra.test_metrics_document import ROWS as METRICS
 
 Template = Mapping[str, Any]
 
-DOCUMENT = (ROOT / "docs" / "costs.md").read_text(encoding="utf-8")
+DOCUMENT = (ROOT / "docs" / "background" / "costs.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", DOCUMENT, re.MULTILINE | re.DOTALL))
 IN_USE = SECTIONS["In use: 1,000 groups at probability 0.2"]
 BENCHMARKS = SECTIONS["Benchmarks, while none runs"]

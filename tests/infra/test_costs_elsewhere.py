@@ -1,4 +1,4 @@
-"""Documents that say in passing what a month costs say what docs/costs.md reckons, to as many digits as they give."""
+"""Documents that say in passing what a month costs say what costs.md reckons, to as many digits as they give."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ LEFT = [sum(after_free(items).values()) for items in (IDLE, IN_USE)]
 @pytest.mark.parametrize(
     ("document", "begins", "costs"),
     [
-        ("README.md", "| [docs/costs.md]", [*BY_LIST, *LEFT]),
-        ("docs/comparison.md", "| **Costs** |", BY_LIST),
-        ("docs/performance.md", "month costs, item by item", BY_LIST),
+        ("README.md", "| [docs/background/costs.md]", [*BY_LIST, *LEFT]),
+        ("docs/background/comparison.md", "| **Costs** |", BY_LIST),
+        ("docs/background/performance.md", "month costs, item by item", BY_LIST),
     ],
 )
 def test_monthly_costs_are_alike_in_all_documents(document: str, begins: str, costs: list[float]) -> None:

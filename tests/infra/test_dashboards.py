@@ -140,7 +140,7 @@ def test_writes_that_an_index_holds_up_are_seen(template: Template) -> None:
 
 
 def test_the_first_thing_on_each_says_what_to_do_first(template: Template, green: Template) -> None:
-    for variant, runbook in ((template, "docs/runbook.md"), (green, "(https://wiki.example.com/troop)")):
+    for variant, runbook in ((template, "docs/guides/runbook.md"), (green, "(https://wiki.example.com/troop)")):
         for body in bodies(variant).values():
             first = body["widgets"][0]
             assert (first["type"], first["x"], first["y"]) == ("text", 0, 0)

@@ -10,7 +10,7 @@ import pytest
 from infra import ROOT
 from troop.chaos.guards import REASONS
 
-DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*/*.md"))]
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
@@ -38,11 +38,11 @@ def test_every_picture_is_shown() -> None:
 
 
 def test_the_table_of_reasons_has_each_in_the_order_of_the_guards() -> None:
-    text = (ROOT / "docs" / "chaos.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "guides" / "chaos.md").read_text(encoding="utf-8")
     section = text.partition("## Why Troop skips a unit")[2].partition("\n## ")[0]
     assert tuple(re.findall(r"^\| `([\w-]+)` \|", section, re.MULTILINE)) == REASONS
 
 
 def test_generated_schemas_contain_no_markup_of_docstrings() -> None:
-    schemas = [*(ROOT / "docs").glob("*.json"), *ROOT.glob("*/*.schema.json")]
+    schemas = [*(ROOT / "docs").glob("*/*.json"), *ROOT.glob("*/*.schema.json")]
     assert [path.name for path in schemas if re.search(r":\w+:`", path.read_text(encoding="utf-8"))] == []

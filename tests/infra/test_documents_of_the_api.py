@@ -33,16 +33,17 @@ def table(text: str) -> set[str]:
 
 
 def test_its_own_document_names_every_route() -> None:
-    assert table(section("docs/api.md", "Routes")) == ROUTES
+    assert table(section("docs/reference/api.md", "Routes")) == ROUTES
 
 
 def test_the_architecture_says_of_every_route_what_it_reads() -> None:
-    assert table(section("docs/architecture.md", "The API")) == ROUTES
+    assert table(section("docs/background/architecture.md", "The API")) == ROUTES
 
 
 def test_who_may_call_what_leaves_no_route_out() -> None:
     """But those that only show chaos, for which there is one resource. An asterisk is any path, as in IAM."""
-    roles, _, _ = section("docs/security.md", "Who may call the API").partition("\n### ")  # an owner's is of one unit
+    # An owner's policy is of one unit.
+    roles, _, _ = section("docs/reference/security.md", "Who may call the API").partition("\n### ")
     entries = re.findall(r"v1/([A-Z]+)/([\w/*-]+)", roles)
     resources = [rf"{method} /{path.replace('*', '.+')}" for method, path in entries if (method, path) != ("GET", "*")]
     covered = {route for route in ROUTES if any(re.fullmatch(resource, route) for resource in resources)}

@@ -1,4 +1,4 @@
-"""docs/first-hour.md has the steps that `make first-hour` runs, and costs what it says."""
+"""docs/start/first-hour.md has the steps that `make first-hour` runs, and costs what it says."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from local.first_hour.steps import DEPLOYMENT, GROUP, STAGE, STEPS, Step
 from perf.price import PRICES
 from tests.infra.test_stages import staged
 
-DOCUMENT = (ROOT / "docs" / "first-hour.md").read_text(encoding="utf-8")
+DOCUMENT = (ROOT / "docs" / "start" / "first-hour.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", DOCUMENT, re.MULTILINE | re.DOTALL))
 LIMIT = 2
 """Dollars."""

@@ -1,4 +1,4 @@
-"""docs/metrics.md says of every metric what there is to say, and the queries in it are those that are saved."""
+"""metrics.md says of every metric what there is to say, and the queries in it are those that are saved."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from troop.shared.metrics import DIMENSION, NAMESPACE, SECOND, Metric, Repair
 
 Template = Mapping[str, Any]
 
-DOCUMENT = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+DOCUMENT = (ROOT / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
 ROWS = {
     cells[0].strip("` "): [cell.strip() for cell in cells]
     for line in DOCUMENT.partition("## Metrics of AWS")[0].splitlines()

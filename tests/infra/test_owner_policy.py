@@ -1,4 +1,4 @@
-"""The policy for an owner in docs/security.md: what it lets an owner do, on the ARNs of this stack."""
+"""The policy for an owner in docs/reference/security.md: what it lets an owner do, on the ARNs of this stack."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Call = tuple[str, str, list[str] | None]
 
 @pytest.fixture(scope="module")
 def policy() -> dict[str, Any]:
-    text = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "security.md").read_text(encoding="utf-8")
     paragraph = text.partition(HEADING)[2].partition("\n## ")[0]
     (block,) = re.findall(r"^```json\n(.*?)^```", paragraph, re.M | re.S)
     document: dict[str, Any] = json.loads(block)

@@ -71,13 +71,13 @@ def _digest() -> str:
 def test_sources_differ_after_every_change_that_a_synthesis_can_see(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("infra/stack.py", "docs/costs.md", "tests/infra/conftest.py", "tests/infra/test_api.py"):
+    for name in ("infra/stack.py", "docs/background/costs.md", "tests/infra/conftest.py", "tests/infra/test_api.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("text")
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     monkeypatch.setattr(results, "ROOT", tmp_path)
     digests = [_digest()]
-    for name in ("docs/costs.md", "tests/infra/test_api.py"):
+    for name in ("docs/background/costs.md", "tests/infra/test_api.py"):
         (tmp_path / name).write_text("other")
         assert _digest() == digests[0], name
     for name in ("infra/stack.py", "infra/added.py", "tests/infra/conftest.py", "node_modules/aws-cdk/package.json"):

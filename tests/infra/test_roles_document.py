@@ -1,4 +1,4 @@
-"""The tables of roles in docs/security.md are those of the templates, and leave nothing out."""
+"""The tables of roles in docs/reference/security.md are those of the templates, and leave nothing out."""
 
 from __future__ import annotations
 

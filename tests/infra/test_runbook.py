@@ -18,7 +18,7 @@ from botocore import xform_name
 from infra import ROOT
 from tests.infra.cfn import resources_of
 
-RUNBOOK = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
+RUNBOOK = (ROOT / "docs" / "guides" / "runbook.md").read_text(encoding="utf-8")
 BLOCKS = [
     re.sub(r"^ {3}", "", block, flags=re.M) for block in re.findall(r"^ *```sh\n(.*?)^ *```", RUNBOOK, re.M | re.S)
 ]

@@ -1,4 +1,4 @@
-"""What follows from the declarations of settings is current; docs/settings.md says of every setting what there is."""
+"""What follows from the declarations of settings is current; settings.md says of every setting what there is."""
 
 from __future__ import annotations
 
@@ -92,6 +92,6 @@ def test_its_examples_of_rules_are_what_they_say() -> None:
         parse_calendar("calendars", "default", CALENDAR | {"extra_dates": [{"date": rule, "name": "x"}]})
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/deploying.md"])
+@pytest.mark.parametrize("document", ["README.md", "docs/guides/deploying.md"])
 def test_other_documents_link_to_it(document: str) -> None:
     assert "settings.md)" in (ROOT / document).read_text(encoding="utf-8")

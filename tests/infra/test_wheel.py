@@ -293,7 +293,7 @@ def test_no_document_names_the_package_of_someone_else() -> None:
     documents = [
         ROOT / "README.md",
         ROOT / "CHANGELOG.md",
-        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "docs").glob("*/*.md"),
         *(ROOT / "examples").rglob("*"),
     ]
     wrong = re.compile(r"(?:pip|pipx|uv|uvx)[ a-z]* (?:install|add|run) [^`\n]*(?<![/\w-])troop(?=[\s`'\"]|==|$)")

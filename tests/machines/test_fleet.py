@@ -14,7 +14,7 @@ from troop.bench.records.record import RunStatus
 from troop.bench.removal.reaping import ENDS_WITHIN
 
 A_DAY = 24 * 3600
-COSTS = (asl.ROOT / "docs" / "costs.md").read_text(encoding="utf-8")
+COSTS = (asl.ROOT / "docs" / "background" / "costs.md").read_text(encoding="utf-8")
 
 MACHINE = asl.load(asl.ROOT / "statemachines" / "fleet.asl.json")
 STATES = dict(asl.states(MACHINE))
@@ -68,7 +68,7 @@ def test_a_day_fits_the_history_and_costs_little() -> None:
     assert max(waits) == LONGEST_WAIT
     transitions = 3 * len(waits)  # BeforeKeep, Keep, IsItOver
     match = re.search(rf"{transitions:,} x\s+\$0.025 / 1,000 = \*\*\$(.+?) a day", COSTS)
-    assert match, f"docs/costs.md is to say how much {transitions:,} transitions are"
+    assert match, f"docs/background/costs.md is to say how much {transitions:,} transitions are"
     assert match[1] == f"{transitions * 0.025 / 1000:.2f}"
     assert asl.most_events(STATES["Keep"], len(waits), A_DAY) < asl.HISTORY
 

@@ -32,7 +32,7 @@ AHEAD_DAYS = 21
 NAMED = 10
 """The most units or schedules that a check names."""
 
-_DEPLOY_BACK = "make deploy KEEP=1 REPAIR=1; docs/runbook.md#deploying-back"
+_DEPLOY_BACK = "make deploy KEEP=1 REPAIR=1; docs/guides/runbook.md#deploying-back"
 """A plain deployment changes nothing if the template is the same, even after manual changes."""
 
 
@@ -162,7 +162,7 @@ def _ticks_missing(observed: HealthFacts, calendars: Mapping[str, Calendar], tic
     if not missing:
         return Check(TICKS_MISSING, Grade.OK, 0, 0, f"{came}; none has been due since")
     detail = f"{came}; {len(missing)} have been due since {moments.second(missing[0][0])}"
-    todo = "check the schedules and the dead letters; docs/runbook.md#ticks-missing"
+    todo = "check the schedules and the dead letters; docs/guides/runbook.md#ticks-missing"
     return Check(TICKS_MISSING, Grade.FAIL, len(missing), 0, detail, todo)
 
 
@@ -173,7 +173,7 @@ def _ticks_failed(observed: HealthFacts) -> Check:
     if not failed:
         return Check(TICKS_FAILED, Grade.OK, 0, 0, f"no tick has failed in the last {_HOURS} hours")
     detail = f"{len(failed)} failed in the last {_HOURS} hours, the last at {moments.second(max(failed))}"
-    todo = "read the cause of the failed execution; docs/runbook.md#ticks-failed"
+    todo = "read the cause of the failed execution; docs/guides/runbook.md#ticks-failed"
     if succeeded and succeeded > max(failed):
         return Check(TICKS_FAILED, Grade.WARN, len(failed), 0, f"{detail}; later ones succeeded", todo)
     return Check(TICKS_FAILED, Grade.FAIL, len(failed), 0, f"{detail}; none has succeeded since", todo)
@@ -191,7 +191,7 @@ def _terminations_failed(observed: HealthFacts) -> Check:
         detail = f"no termination and no recovery check has failed in the last {_HOURS} hours"
         return Check(TERMINATIONS_FAILED, Grade.OK, 0, 0, detail)
     detail = f"{failed} failed in the last {_HOURS} hours, the last about {moments.second(last)}"
-    todo = "read the log of the function Terminate or CheckRecovery; docs/runbook.md#terminations-failed"
+    todo = "read the log of the function Terminate or CheckRecovery; docs/guides/runbook.md#terminations-failed"
     if succeeded and succeeded > last:
         return Check(TERMINATIONS_FAILED, Grade.WARN, failed, 0, f"{detail}; later ones succeeded", todo)
     return Check(TERMINATIONS_FAILED, Grade.FAIL, failed, 0, f"{detail}; none has succeeded since", todo)
@@ -205,7 +205,7 @@ def _dead_letters(observed: HealthFacts) -> Check:
         return Check(DEAD_LETTERS, Grade.OK, 0, 0, "all scheduled events were delivered")
     todo = (
         "read the messages' attributes ERROR_CODE and ERROR_MESSAGE, and fix the cause; "
-        "Troop drops each message after half an hour; docs/runbook.md#dead-letters"
+        "Troop drops each message after half an hour; docs/guides/runbook.md#dead-letters"
     )
     return Check(DEAD_LETTERS, Grade.FAIL, count, 0, f"{count} could not be delivered", todo)
 
@@ -234,7 +234,7 @@ def _units(observed: HealthFacts) -> Check:
         return _unread(UNITS_UNRECOVERED, 0, units)
     if not units:
         return Check(UNITS_UNRECOVERED, Grade.OK, 0, 0, "every unit has recovered, or was returned to chaos")
-    todo = "fix the unit, then return it to chaos; docs/runbook.md#unit-unrecovered"
+    todo = "fix the unit, then return it to chaos; docs/guides/runbook.md#unit-unrecovered"
     return Check(UNITS_UNRECOVERED, Grade.FAIL, len(units), 0, f"out of chaos: {_names(sorted(units))}", todo)
 
 
@@ -248,7 +248,7 @@ def _strays(strays: StrayRecord | Unread) -> Check:
     detail = f"no unit has the name {_names(named, strays.count)}"
     todo = (
         "if a unit is meant, set its policy with troop opt-out UNIT or troop set UNIT; then delete the item; "
-        "docs/chaos.md#stray-items"
+        "docs/guides/chaos.md#stray-items"
     )
     return Check(STRAY_ITEMS, Grade.WARN, strays.count, 0, detail, todo)
 
@@ -301,7 +301,7 @@ def _subscribers(subscribers: int | Unread) -> Check:
     detail = "act-now alarms have no subscriber"
     todo = (
         "subscribe to the topic ActNowTopicArn of the stack's outputs, and confirm by mail; "
-        "docs/runbook.md#who-receives-alarms"
+        "docs/guides/runbook.md#who-receives-alarms"
     )
     return Check(SUBSCRIBERS, Grade.WARN, 0, 1, detail, todo)
 
@@ -343,7 +343,7 @@ def _change_calendars(changes: tuple[ChangePeriod, ...]) -> Check:
         return Check(CHANGE_CALENDARS, Grade.OK, readable, len(changes), detail)
     todo = (
         "their windows stay closed: create or share the Change Calendar, or correct change_calendar in "
-        "troop:calendars and deploy again; docs/runbook.md#change-calendar-unread"
+        "troop:calendars and deploy again; docs/guides/runbook.md#change-calendar-unread"
     )
     return Check(CHANGE_CALENDARS, Grade.WARN, readable, len(changes), detail, todo)
 
@@ -368,7 +368,8 @@ def _time_zones(
     detail = f"{here}, EventBridge Scheduler has others: {'; '.join(wrong[:NAMED])}"
     todo = (
         "if Troop's are the older ones, deploy a version with newer ones; "
-        "otherwise wait for AWS: meanwhile ticks miss a part of the window; docs/runbook.md#ticks-at-the-wrong-hour"
+        "otherwise wait for AWS: meanwhile ticks miss a part of the window; "
+        "docs/guides/runbook.md#ticks-at-the-wrong-hour"
     )
     return Check(TIME_ZONES, Grade.WARN, len(wrong), 0, detail, todo)
 

@@ -1,6 +1,6 @@
 """Makes notifications: selects the changes of records that are news, and builds a document for each.
 
-docs/notifications.md describes the documents, and docs/notifications.schema.json is their schema.
+docs/reference/notifications.md describes the documents, and docs/reference/notifications.schema.json is their schema.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Defines the names of the metrics that a deployment writes; docs/metrics.md describes each."""
+"""Defines the names of the metrics that a deployment writes; docs/reference/metrics.md describes each."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ TICK_MINUTES = (1, 5, 10, 15)
 
 
 class Section(StrEnum):
-    """The headings of docs/settings.md, in its order."""
+    """The headings of docs/reference/settings.md, in its order."""
 
     DEPLOYMENT = "The deployment"
     ACCOUNT = "The account"
@@ -49,7 +49,7 @@ class Setting:
     """The declaration of one setting: cdk.json, documents, the construct and the defaults of tests follow from it.
 
     Attributes:
-        section: its place in docs/settings.md.
+        section: its place in docs/reference/settings.md.
         default: the JSON value that cdk.json has.
         parse: converts a JSON value, or the text of one; raises :class:`troop.shared.values.BadValue`.
         accepts: the Python type of values in an app's code; None for the type of the parsed value.
@@ -254,7 +254,8 @@ class Settings:
     )
     method: str = Setting(Section.CHAOS, "crash", parse_method).means(
         " ".join(f"`{fault.name}`: {fault.summary}." for fault in faults.FAULTS)
-        + " See [what data a crash can lose](chaos.md#what-a-crash-can-lose). An owner's `method` overrides it."
+        + " See [what data a crash can lose](../guides/chaos.md#what-a-crash-can-lose). "
+        "An owner's `method` overrides it."
     )
     max_per_day: int = Setting(Section.CHAOS, 20, values.whole(1, 100_000), higher=MORE_TERMINATIONS).means(
         "The most terminations of the whole deployment in a day, on-demand ones included. The day is the calendar's "
@@ -275,8 +276,8 @@ class Settings:
         "permanently."
     )
     benchmarks: bool = Setting(Section.BENCHMARKS, True, values.boolean).means(
-        "Whether the deployment includes the part that runs [benchmarks](benchmarks.md) and fleets. With false it has "
-        "no network, and no role that can launch anything."
+        "Whether the deployment includes the part that runs [benchmarks](../guides/benchmarks.md) and fleets. "
+        "With false it has no network, and no role that can launch anything."
     )
     max_nodes: int = Setting(Section.BENCHMARKS, 400, values.whole(1, 5000), higher=HIGHER_COSTS).means(
         "The most nodes that one run can have at one time. The limit also applies to one standing fleet."
@@ -289,13 +290,14 @@ class Settings:
         Section.BENCHMARKS, 500, _run_cost, accepts='float | Literal["none"]', higher=HIGHER_COSTS
     ).means(
         "What one run or standing fleet can cost, in US dollars (in China, yuan); `none` for no limit "
-        "([more](costs.md#limits)). Troop refuses one that it expects to cost more, and stops one that has cost more."
+        "([more](../background/costs.md#limits)). Troop refuses one that it expects to cost more, "
+        "and stops one that has cost more."
     )
     max_scheduled_cost: float | None = Setting(
         Section.BENCHMARKS, 500, _run_cost, accepts='float | Literal["none"]', higher=HIGHER_COSTS
     ).means(
         "What the runs that schedules start in one month (UTC) can cost in the worst case, in dollars (in China, "
-        "yuan); `none` for no limit ([more](benchmarks.md#schedules)). Then Troop refuses starts."
+        "yuan); `none` for no limit ([more](../guides/benchmarks.md#schedules)). Then Troop refuses starts."
     )
     instance_types: tuple[str, ...] = Setting(Section.BENCHMARKS, ["*"], _instance_types).means(
         "The instance types that nodes can have, as patterns: `c7g.*` matches all sizes of c7g. IAM enforces them, "
@@ -306,25 +308,25 @@ class Settings:
     )
     allowed_images: tuple[str, ...] = Setting(Section.BENCHMARKS, [], _images).means(
         "Machine images that a benchmark or fleet can name as `image`, besides Amazon Linux 2023, which is the "
-        "default: ids of images, and names of SSM parameters that contain an id ([more](benchmarks.md#images)). IAM "
-        "enforces them, too."
+        "default: ids of images, and names of SSM parameters that contain an id "
+        "([more](../guides/benchmarks.md#images)). IAM enforces them, too."
     )
     allowed_snapshots: tuple[str, ...] = Setting(Section.BENCHMARKS, [], _snapshots).means(
         "Snapshots of EBS whose data the volumes of a benchmark or fleet can have (`snapshot`): ids, or `*` for all "
-        "snapshots of the account ([more](benchmarks.md#snapshots)). IAM enforces them, too."
+        "snapshots of the account ([more](../guides/benchmarks.md#snapshots)). IAM enforces them, too."
     )
     allowed_targets: tuple[str, ...] = Setting(Section.BENCHMARKS, [], _targets).means(
         "What nodes can reach besides S3 and each other, if the file of a benchmark or fleet names it, too "
         "(`targets`): load balancers and security groups in `troop:network`, and IPv4 addresses, each with its TCP "
-        "ports ([more](benchmarks.md#targets))."
+        "ports ([more](../guides/benchmarks.md#targets))."
     )
     own_data: bool = Setting(Section.BENCHMARKS, False, values.boolean).means(
         "Whether benchmarks can create and delete objects below `data/` of the results bucket, to measure with them "
-        "([more](benchmarks.md#data-of-a-cell)). The file must request it, too. IAM enforces the setting."
+        "([more](../guides/benchmarks.md#data-of-a-cell)). The file must request it, too. IAM enforces the setting."
     )
     tags: Mapping[str, str] = Setting(Section.ACCOUNT, {}, _tags).means(
         "Tags of the stack, of its resources, and of everything that runs and fleets create, such as those that your "
-        "organization demands ([more](deploying.md#rules-of-your-organization))."
+        "organization demands ([more](../guides/deploying.md#rules-of-your-organization))."
     )
     units: tuple[tuple[str, str], ...] = Setting(Section.CHAOS, {}, _units, accepts="Mapping[str, str]").means(
         "The groups that belong together, by patterns of their names: all groups that match share one unit's policy, "

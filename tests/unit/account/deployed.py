@@ -81,7 +81,7 @@ class Deployed:
 
     def alarm(self, name: str, topic: str, state: str = "ALARM") -> None:
         """An alarm in that state, described as the stack's are."""
-        description = f"It has happened. What to do: docs/runbook.md#{name.removeprefix('Troop-')}"
+        description = f"It has happened. What to do: docs/guides/runbook.md#{name.removeprefix('Troop-')}"
         self.account.alarm(name, state, AlarmDescription=description, AlarmActions=[topic])
 
     def subscribers(self, confirmed: int) -> None:

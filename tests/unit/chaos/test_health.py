@@ -256,9 +256,9 @@ def test_every_observation_has_every_check_and_each_problem_its_advice(read: Hea
 
 
 RINGING = (
-    Alarm("ReaperFound", act_now=False, todo="docs/runbook.md#reaper-found"),
-    Alarm("TicksAborted", act_now=True, todo="docs/runbook.md#ticks-failed"),
-    Alarm("TicksFailed", act_now=True, todo="docs/runbook.md#ticks-failed"),
+    Alarm("ReaperFound", act_now=False, todo="docs/guides/runbook.md#reaper-found"),
+    Alarm("TicksAborted", act_now=True, todo="docs/guides/runbook.md#ticks-failed"),
+    Alarm("TicksFailed", act_now=True, todo="docs/guides/runbook.md#ticks-failed"),
 )
 
 
@@ -266,12 +266,12 @@ RINGING = (
     ("alarms", "status", "detail", "todo"),
     [
         ((), Grade.OK, "no alarm is on", ""),
-        (RINGING[:1], Grade.WARN, "warning: ReaperFound", "docs/runbook.md#reaper-found"),
+        (RINGING[:1], Grade.WARN, "warning: ReaperFound", "docs/guides/runbook.md#reaper-found"),
         (
             RINGING,
             Grade.FAIL,
             "act now: TicksAborted, TicksFailed; warning: ReaperFound",
-            "docs/runbook.md#ticks-failed, docs/runbook.md#reaper-found",
+            "docs/guides/runbook.md#ticks-failed, docs/guides/runbook.md#reaper-found",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""Which records are news, and what is said of them; every document is as docs/notifications.schema.json has it."""
+"""Which records are news, and what is said of them; every document is as notifications.schema.json has it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from troop.chaos.notifications import (
     event_notifications,
 )
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[3] / "docs" / "reference"
 SCHEMA = jsonschema_rs.validator_for(json.loads((DOCS / "notifications.schema.json").read_text(encoding="utf-8")))
 GUIDE = (DOCS / "notifications.md").read_text(encoding="utf-8")
 

@@ -210,7 +210,7 @@ def test_aws_on_this_machine_serves_the_api_itself(cloud: Cloud, monkeypatch: py
         (Answer(429, {"message": "Too Many Requests"}), 12, "too many requests"),
         (Answer(500, {"statusCode": 500, "message": "look for request 1"}), 12, "with 500: look for request 1"),
         (Answer(500, {"message": "Internal server error"}), 12, "Lambda may be throttling it"),
-        (Answer(503, {"message": "Lambda did not start"}), 12, "docs/runbook.md#halt-without-the-api"),
+        (Answer(503, {"message": "Lambda did not start"}), 12, "docs/guides/runbook.md#halt-without-the-api"),
         (Answer(200, None), 12, "with 200"),
         (Answer(502, None), 12, "with 502"),
     ],

@@ -45,16 +45,17 @@ def test_every_client_of_an_action_is_there() -> None:
 
 
 def test_the_page_of_owners_lists_each_from_the_harshest() -> None:
-    section = (DOCS / "chaos.md").read_text(encoding="utf-8").partition("### Methods\n")[2].partition("\n#")[0]
+    text = (DOCS / "guides" / "chaos.md").read_text(encoding="utf-8")
+    section = text.partition("### Methods\n")[2].partition("\n#")[0]
     lines = re.findall(r"^- `(\w+)`(?: \(default\))?: (.*)\.$", section, re.MULTILINE)
     assert lines == [(fault.name, fault.summary) for fault in FAULTS]
 
 
 def test_the_row_of_the_policy_lists_each() -> None:
-    (row,) = re.findall(r"^\| `method` \|.*$", (DOCS / "chaos.md").read_text(encoding="utf-8"), re.MULTILINE)
+    (row,) = re.findall(r"^\| `method` \|.*$", (DOCS / "guides" / "chaos.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert tuple(re.findall(r"`(\w+)`", row.split("|")[3])) == names()
 
 
 def test_the_schema_of_notifications_has_each() -> None:
-    schema = json.loads((DOCS / "notifications.schema.json").read_text(encoding="utf-8"))
+    schema = json.loads((DOCS / "reference" / "notifications.schema.json").read_text(encoding="utf-8"))
     assert tuple(schema["$defs"]["event_fields"]["properties"]["method"]["enum"]) == names()

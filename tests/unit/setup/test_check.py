@@ -55,7 +55,7 @@ def test_clean_main_has_its_last_commit(checkout: Path) -> None:
         ("tests/unit/chaos/guard_cases.py", None),
         ("tests/e2e/test_one_tick.py", None),
         ("functions/troop/chaos/__init__.py", None),
-        ("docs/chaos.md", None),
+        ("docs/guides/chaos.md", None),
     ],
 )
 def test_file_has_the_test_at_the_same_place(path: str, test: str | None) -> None:

@@ -14,7 +14,7 @@ CALL = Decimal("0.0000002")
 GB_SECOND = Decimal("0.0000133334")
 WRITE_UNIT, READ_UNIT = Decimal("0.000000625"), Decimal("0.000000125")
 PUT, GET = Decimal("0.000005"), Decimal("0.0000004")
-"""Prices in USD of Step Functions, Lambda (arm64), DynamoDB and S3, see docs/costs.md."""
+"""Prices in USD of Step Functions, Lambda (arm64), DynamoDB and S3, see docs/background/costs.md."""
 
 AROUND_TRANSITIONS, AROUND_CALLS = 60, 20
 """Transitions and calls of launch, collect and teardown, which do not depend on a cell's duration."""

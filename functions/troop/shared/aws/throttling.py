@@ -89,7 +89,7 @@ class ThrottledError(TroopError, ClientError):
         Exception.__init__(
             self,
             f"{operation} of {work} failed {tries} times, with {waited:.1f} seconds of waits, because {cause}: "
-            "try again later, and if it still fails, see throttled in docs/runbook.md",
+            "try again later, and if it still fails, see throttled in docs/guides/runbook.md",
         )
 
 

@@ -32,7 +32,7 @@ def test_schema_of_standing_fleets_is_the_committed_one_and_accepts_the_example(
 
 @pytest.mark.parametrize("part", ["", "fleet", "phase", "between", "limit"])
 def test_documents_have_a_row_for_each_key(part: str) -> None:
-    rows = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8").splitlines()
+    rows = (ROOT / "docs" / "guides" / "benchmarks.md").read_text(encoding="utf-8").splitlines()
     schema = document()["$defs"][part] if part else document()
     assert [key for key in schema["properties"] if not any(row.startswith(f"| `{key}` |") for row in rows)] == []
 
@@ -68,7 +68,7 @@ def test_schema_refuses_single_mistakes(change: dict[str, Any], where: str) -> N
 
 
 def test_the_documentation_names_every_key_and_its_example_is_in_order() -> None:
-    text = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "guides" / "benchmarks.md").read_text(encoding="utf-8")
     schema = document()
     for part in (schema, *schema["$defs"].values()):
         for key in part["properties"]:
@@ -85,6 +85,6 @@ def test_an_editor_finds_the_schema() -> None:
 
 
 def test_the_documentation_names_every_key_of_a_standing_fleet() -> None:
-    text = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8").partition("## Standing fleets")[2]
+    text = (ROOT / "docs" / "guides" / "benchmarks.md").read_text(encoding="utf-8").partition("## Standing fleets")[2]
     for key in set(FleetFileIn.model_fields) - {"name", "description", "fleets", "parameters", "artifacts", "buckets"}:
         assert f"`{key}`" in text, key

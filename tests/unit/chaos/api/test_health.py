@@ -285,7 +285,7 @@ def test_active_alarms_are_listed_with_their_runbook_entries(deployed: Deployed)
     assert failing(body) == {"alarms": "act now: TicksFailed; warning: ReaperFound"}
     (check,) = [c for c in body["checks"] if c["name"] == "alarms"]
     assert (check["status"], check["value"]) == ("fail", 2)
-    assert check["todo"] == "docs/runbook.md#TicksFailed, docs/runbook.md#ReaperFound"
+    assert check["todo"] == "docs/guides/runbook.md#TicksFailed, docs/guides/runbook.md#ReaperFound"
 
 
 def test_alarms_of_more_than_one_page(deployed: Deployed) -> None:

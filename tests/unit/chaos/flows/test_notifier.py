@@ -31,7 +31,7 @@ from troop.shared.wiring import environment
 
 ANN = Author("arn:aws:iam::123456789012:user/ann", "request-1")
 SCHEMA = jsonschema_rs.validator_for(
-    json.loads((Path(__file__).parents[4] / "docs" / "notifications.schema.json").read_text(encoding="utf-8"))
+    json.loads((Path(__file__).parents[4] / "docs/reference/notifications.schema.json").read_text(encoding="utf-8"))
 )
 
 

@@ -273,7 +273,7 @@ def test_a_year_of_fifty_groups_decides_once_or_twice_a_day(run: Files, monkeypa
 @pytest.mark.parametrize("command", ["plan", "simulate"])
 def test_documented_output_equals_the_printed_output(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    text = (ROOT / "docs" / "what-if.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "guides" / "what-if.md").read_text(encoding="utf-8")
     (words, shown), *_ = re.findall(rf"\$ troop ({command} .*)\n((?:.*\n)+?)```", text)
     printed = CliRunner().invoke(app, words.split()).stdout
     assert [line.rstrip() for line in printed.rstrip().splitlines()] == shown.splitlines()

@@ -156,7 +156,7 @@ def test_a_benchmark_brings_its_files(running: Running) -> None:
 
 
 def test_proxy_forwards_exactly_the_routes_of_the_api() -> None:
-    described = json.loads((ROOT / "docs" / "openapi.json").read_text(encoding="utf-8"))["paths"]
+    described = json.loads((ROOT / "docs" / "reference" / "openapi.json").read_text(encoding="utf-8"))["paths"]
     expected = {path: frozenset(method.upper() for method in methods) for path, methods in described.items()}
     methods_by_path = {
         path: [methods for pattern, methods in ROUTES if pattern.fullmatch(_filled(path))] for path in expected

@@ -18,7 +18,9 @@ from troop.measure.operations import Operation
 DATA = Path(__file__).with_name("data")
 RECIPES = dict(
     re.findall(
-        r"^\| ([\w-]+) \| .* \| `((?:table|spectrum|hdr) .*)` \|$", (ROOT / "docs/benchmarks.md").read_text(), re.M
+        r"^\| ([\w-]+) \| .* \| `((?:table|spectrum|hdr) .*)` \|$",
+        (ROOT / "docs/guides/benchmarks.md").read_text(),
+        re.MULTILINE,
     )
 )
 """The arguments of the command by tool."""

@@ -23,7 +23,7 @@ from troop.bench.definition.plan import Plan, PlannedCell, Variant
 from troop.bench.definition.standing import Counts, Market, Standing
 from troop.bench.money.costs import Cost, Item
 from troop.bench.money.prices import Prices, VolumePrice
-from troop.bench.records.record import Cell, Disk, Expected, LeftBehind, Resource, Run
+from troop.bench.records.record import Cell, Disk, Expected, LeftBehind, PlannedStep, Resource, Run
 from troop.chaos.events import Event, Last, Watch
 from troop.chaos.replacements import Build, Replacement
 from troop.chaos.strays import Stray, StrayRecord
@@ -72,6 +72,7 @@ KEYS = [
     (PhaseLimit, "figure at_most at_least every operation role"),
     (Plan, "cells parallel"),
     (PlannedCell, "cell variant benchmark"),
+    (PlannedStep, "step seconds points"),
     (PointPlace, "number of repeat parameters"),
     (Prices, "currency on_demand spot volumes cross_zone_gb initialization committed"),
     (Replacement, "instance_id build"),
@@ -79,7 +80,7 @@ KEYS = [
     (
         Run,
         "run name at expires_at requested_by cells nodes status execution outcome closed_at ended_at "
-        "reason *standing estimate cost cost_of_file counted left_behind",
+        "reason *standing estimate cost cost_of_file counted left_behind size timetable",
     ),
     (Standing, "desired scaled_at scaled_by seen seen_at ready_within backups max_prices market decisions ranks fixed"),
     (Stray, "key nearest owner since"),

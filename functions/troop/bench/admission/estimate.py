@@ -11,6 +11,7 @@ from typing import Any
 
 from troop.bench.admission.overhead_cost import GET, PUT, overhead_cost
 from troop.bench.admission.snapshots import least_read_seconds
+from troop.bench.definition import names
 from troop.bench.definition.definition import ON_DEMAND, Benchmark, Fleet, Phase, Volume
 from troop.bench.definition.limits import setting
 from troop.bench.definition.money import (
@@ -33,6 +34,7 @@ from troop.bench.money import costs
 from troop.bench.money.billing import billed, hours, months
 from troop.bench.money.costs import Cost, Item
 from troop.bench.money.prices import Prices, loading, storage
+from troop.bench.records.record import PlannedStep
 from troop.shared.settings import NO_LIMIT
 
 FORMAT = "troop.estimate/1"
@@ -174,8 +176,21 @@ def expected_seconds(benchmark: Benchmark) -> int:
     """Computes the expected lifetime of a cell's nodes; a standing fleet lives until it expires."""
     if benchmark.standing:
         return benchmark.expires_after
-    steps = sum(expected_of(step.phase) + BETWEEN for step in benchmark.steps)
-    return boot_seconds(benchmark) + steps + AFTER
+    return sum(step.seconds for step in timetable(benchmark))
+
+
+def timetable(benchmark: Benchmark) -> tuple[PlannedStep, ...]:
+    """Lists the steps of a cell with their expected seconds, a phase with all its points in one."""
+    phases = [
+        PlannedStep(
+            phase.name,
+            sum(expected_of(step.phase) + BETWEEN for step in steps),
+            sum(step.point is not None and not step.is_between for step in steps),
+        )
+        for phase in benchmark.phases
+        if (steps := [step for step in benchmark.steps if step.phase_name == phase.name])
+    ]
+    return (PlannedStep(names.BOOT, boot_seconds(benchmark)), *phases, PlannedStep(names.TEARDOWN, AFTER))
 
 
 def most_seconds(benchmark: Benchmark) -> int:

@@ -116,6 +116,7 @@ class RunOut(RecordOut):
     """A run of a benchmark."""
 
     run: str = Field(description="Its id, for GET /benchmarks/{run}")
+    size: str | None = Field(description="The chosen size of its file; null for none, and for an older version")
     cells: int = Field(description="The number of cells; further attempts do not count")
     nodes: int = Field(description="The most nodes at one time, in all fleets together")
 
@@ -144,6 +145,14 @@ class StepOut(BaseModel):
         "measure.3, and measure.3.between for the script before that point"
     )
     at: Moment
+
+
+class PlannedStepOut(Out):
+    """A planned step of a cell."""
+
+    step: str = Field(description="boot, the name of a phase, or teardown")
+    seconds: int = Field(description="The expected seconds, of all its points together")
+    points: int = Field(description="The number of its points, with repeats; 0 for a step that runs once")
 
 
 class VariantOut(BaseModel):
@@ -276,6 +285,9 @@ class RunDetailOut(Listing):
     """The full record of a run."""
 
     run: RunOut
+    timetable: list[PlannedStepOut] = Field(
+        description="The planned steps of its longest cell; empty for an older version"
+    )
     cells: list[CellOut]
     resources: list[ResourceOut] = Field(
         description="The resources it planned to create, in that order; the first "
@@ -298,6 +310,7 @@ class RunDetailOut(Listing):
         created = None if view.resources is None else [r for r in view.resources if r.created_at]
         answer = cls(
             run=answered(view.run, RunOut.model_validate, lambda run: f"Runs: {run.run}"),
+            timetable=[PlannedStepOut.model_validate(step) for step in view.run.timetable],
             cells=[cell.model_copy(update={"results": None}) for cell in cells],
             resources=resources,
             malformed=[*wrong_cells, *wrong_resources],

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from troop.bench.admission import admission, spending
+from troop.bench.admission.estimate import expected_seconds, timetable
 from troop.bench.admission.images import ImageFacts, forbidden_images, unusable_images
 from troop.bench.admission.merging import unmergeable
 from troop.bench.admission.reach import Balancer, forbidden_targets, unreachable_targets, without_endpoint
@@ -354,7 +355,14 @@ class RunService:
             nodes=plan.nodes,
             execution=self.machines.execution(run),
             standing=_standing(benchmark) if benchmark.standing else None,
+            size=benchmark.size,
+            timetable=() if benchmark.standing else timetable(_longest(plan)),
         )
+
+
+def _longest(plan: Plan) -> Benchmark:
+    """Returns the benchmark of the cell that is expected to take longest."""
+    return max((cell.benchmark for cell in plan.cells), key=expected_seconds)
 
 
 def _standing(fleet: Benchmark) -> Standing:

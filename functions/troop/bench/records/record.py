@@ -193,6 +193,21 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class PlannedStep:
+    """A step of a cell as it is planned.
+
+    Attributes:
+        step: ``boot``, the name of a phase, or ``teardown``.
+        seconds: expected, of all its points together.
+        points: of the phase, with repeats; 0 for a step that runs once.
+    """
+
+    step: str
+    seconds: int
+    points: int = 0
+
+
+@dataclass(frozen=True)
 class Expected:
     """A run's estimate at admission: expected cost, highest possible cost, and the caller's budget."""
 
@@ -234,6 +249,9 @@ class Run:
         cost_of_file: the same with the file's prices; None for a file without prices.
         counted: the part of its cost that the metric already includes.
         left_behind: what carries its tags and is not removed; after the end of a run, protected resources, too.
+        size: the chosen size of its file; None for none, and for a run of an earlier version.
+        timetable: the planned steps of its longest cell; empty for a standing fleet, and for a run of an earlier
+            version.
     """
 
     run: str
@@ -255,3 +273,5 @@ class Run:
     cost_of_file: Cost | None = None
     counted: Decimal = field(default=ZERO, metadata=_OMIT)
     left_behind: tuple[LeftBehind, ...] = field(default=(), metadata=_OMIT)
+    size: str | None = field(default=None, metadata=_OMIT)
+    timetable: tuple[PlannedStep, ...] = field(default=(), metadata=_OMIT)

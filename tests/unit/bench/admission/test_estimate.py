@@ -26,6 +26,7 @@ from troop.bench.admission.estimate import (
     expected_of,
     expected_seconds,
     most_seconds,
+    timetable,
 )
 from troop.bench.admission.overhead_cost import overhead_cost
 from troop.bench.definition.definition import ON_DEMAND, SPOT, Benchmark, Between, Fleet, Phase, Point, Volume
@@ -339,6 +340,7 @@ def test_points_cost_the_time_of_each_and_of_what_runs_between_them() -> None:
                    between=Between("reset.sh", ("servers",), 400))  # fmt: skip
     alone, swept = (replace(BENCHMARK, phases=(phase,), expires_after=86400) for phase in (one, many))
     each = 30 + 300 + BETWEEN
+    assert [(step.step, step.points) for step in timetable(swept)] == [("boot", 0), ("measure", 4), ("teardown", 0)]
     assert expected_seconds(swept) - expected_seconds(alone) == 3 * each + 2 * (90 - 30) + 3 * (400 // 4 + BETWEEN)
     assert most_seconds(swept) - most_seconds(alone) == 3 * (600 + GRACE + MOST_BETWEEN) + 3 * (
         400 + GRACE + MOST_BETWEEN

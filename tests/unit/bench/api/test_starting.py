@@ -38,6 +38,10 @@ def test_a_run_is_on_record_and_has_all_it_needs_when_its_workflow_starts(half: 
     assert objects == {f"runs/{run['run']}/files/{name}": content for name, content in FILES.items()}
     document = get(f"/benchmarks/{run['run']}")
     assert document["run"] == run
+    assert run["size"] == "smoke"
+    steps = ["boot", *(phase.name for phase in definition.phases), "teardown"]
+    assert [step["step"] for step in document["timetable"]] == steps
+    assert sum(step["seconds"] for step in document["timetable"]) == estimate["cells"][0]["seconds"]
     assert [(cell["cell"], cell["status"]) for cell in document["cells"]] == [("c001", "PENDING")]
     assert document["resources"] == []
 

@@ -1,0 +1,240 @@
+"""What documents print is what the product takes: commands, files of benchmarks and fleets, JSON and Python.
+
+Documents of a benchmark in the catalogue are held against that benchmark's own file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from cli.app import app
+from cli.forecasts.what_if import FIXED_SALT
+from cli.shared import yaml_files
+from infra import ROOT
+from troop.bench.definition.problems import BadBenchmarkError
+from troop.bench.file.fleet_models import FleetFileIn
+from troop.bench.file.models import BenchmarkIn, PhaseIn
+from troop.bench.file.read import read_all
+from troop.bench.file.read_fleet import read_fleet
+
+DOCUMENTS = [
+    path
+    for folder in (".", "docs/*", "benchmarks/*", "fleets/*")
+    for path in sorted(ROOT.glob(f"{folder}/*.md"))
+    if path.name not in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+]
+TROOP: Any = typer.main.get_command(app)
+CATALOGUED = ("validate", "estimate", "run", "schedule")
+"""Commands whose first argument is a benchmark."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of code in a document.
+
+    Attributes:
+        kind: the word after the fence, such as ``sh``.
+        line: its first line's number.
+    """
+
+    document: Path
+    kind: str
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.document.relative_to(ROOT)}:{self.line}"
+
+
+def blocks(*kinds: str) -> list[Block]:
+    """Lists the blocks of code of all documents, in order."""
+    listed = []
+    for document in DOCUMENTS:
+        text = document.read_text(encoding="utf-8")
+        for match in re.finditer(r"^( *)```(\w+)\n(.*?)^\1```$", text, re.MULTILINE | re.DOTALL):
+            if match[2] in kinds:
+                listed.append(Block(document, match[2], text[: match.start(3)].count("\n") + 1, match[3]))
+    return listed
+
+
+def lines(block: Block) -> Iterator[str]:
+    """Yields the lines of the shell: of a console those after a prompt, each with those that continue it."""
+    pending = ""
+    for line in block.text.splitlines():
+        if block.kind == "console" and not pending:
+            if not line.lstrip().startswith("$ "):
+                continue
+            line = line.lstrip()[2:]
+        pending += line.lstrip() if pending.endswith(" ") else line
+        if pending.endswith("\\"):
+            pending = pending[:-1]
+        elif re.sub(r"#.*", "", pending).count("'") % 2:
+            pending += " "
+        else:
+            yield pending
+            pending = ""
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    """Yields the words of every ``troop`` command of a line of the shell."""
+    words = shlex.shlex(text, posix=True, punctuation_chars=True)
+    words.whitespace_split = True
+    command: list[str] = []
+    for word in [*words, ";"]:
+        if set(word) <= set("();<>|&"):
+            if command[:1] == ["troop"]:
+                yield command
+            command = []
+        elif command or not re.fullmatch(r"\w*=?\$?|\w+=\S+|if|then|do|!|watch", word):
+            command.append(word)
+
+
+PRINTED = [(block, words) for block in blocks("sh", "console") for line in lines(block) for words in commands(line)]
+
+
+@pytest.fixture(autouse=True)
+def _in_the_root_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def context_of(words: list[str]) -> typer.Context:
+    """Parses as the console script would, and runs nothing."""
+    context: typer.Context = TROOP.make_context("troop", list(words[1:]))
+    while hasattr(context.command, "commands"):
+        group: Any = context.command
+        name, command, rest = group.resolve_command(context, [*context._protected_args, *context.args])
+        context = command.make_context(name, rest, parent=context)
+    return context
+
+
+@pytest.mark.parametrize(("block", "words"), PRINTED, ids=str)
+def test_a_printed_command_is_one_that_the_command_line_takes(block: Block, words: list[str]) -> None:
+    if words[1:] not in ([], ["--help"], ["--version"], ["--install-completion"]):
+        assert not context_of(words).args
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_commands_within_sentences_have_their_words_and_options(document: Path) -> None:
+    """As far as a synopsis, such as ``troop bench run FILE [--size S]``, has them."""
+    text = re.sub(r"^( *)```.*?^\1```$", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for synopsis in re.findall(r"`(troop [^`]+)`", text.replace(FIXED_SALT, "")):
+        command, context = TROOP, typer.Context(TROOP)
+        options = {"--help", "--version", "--install-completion", "--show-completion"}
+        for word in re.split(r"[\s\[\]()]+", synopsis)[1:]:
+            if hasattr(command, "commands") and not word.startswith("-") and word in command.commands:
+                command = command.get_command(context, word)
+                command = command.load() if hasattr(command, "load") else command
+            elif hasattr(command, "commands"):
+                assert not re.fullmatch(r"[a-z][a-z-]*", word), f"{synopsis}: {word}"
+            known = {option for one in (TROOP, command) for param in one.params for option in param.opts} | options
+            known |= {option for param in command.params for option in param.secondary_opts}
+            for option in re.findall(r"(?:^|\|)(--[\w-]+)", word):
+                assert option in known, f"{synopsis}: {option}"
+
+
+RUNS = [
+    (block, words)
+    for block, words in PRINTED
+    if len(words) > 3
+    and words[1] == "bench"
+    and words[2] in CATALOGUED
+    and (ROOT / words[3] / "benchmark.yaml").exists()
+]
+
+
+@pytest.mark.parametrize(("block", "words"), RUNS, ids=str)
+def test_a_printed_run_of_the_catalogue_is_accepted(block: Block, words: list[str]) -> None:
+    """With its sizes and changes."""
+    changes = [
+        word for n, word in enumerate(words) if words[n - 1] in ("--size", "--set") for word in (words[n - 1], word)
+    ]
+    changes = [re.sub(r"sha256=(\$\w+|HASH)$", f"sha256={'0f' * 32}", word) for word in changes]
+    printed = "".join(one.text for one in YAML if one.document == block.document)
+    if {*re.findall(r"^  (\w+):$", printed, re.MULTILINE)} & {*words}:
+        pytest.skip("the document adds this size to the file")
+    result = CliRunner().invoke(app, ["bench", "validate", words[3], *changes])
+    assert result.exit_code == 0, result.output
+
+
+NODES = {"count": 4, "instance_type": "c7g.large"}
+WHOLE: dict[str, Any] = {
+    "name": "example",
+    "expires_after": "20h",
+    "fleets": {"servers": NODES, "drivers": NODES},
+    "phases": [
+        {"name": "prepare", "roles": ["servers"], "script": "prepare.py", "timeout": "10m"},
+        {
+            "name": "measure",
+            "roles": ["drivers"],
+            "script": "read.py",
+            "start_together": True,
+            "warm_up": "30s",
+            "measured": "5m",
+            "timeout": "10m",
+        },
+    ],
+    "targets": {"shop": {"load_balancer": "shop", "ports": [443], "roles": ["drivers"]}},
+    "parameters": {
+        **{"bucket": "my-data", "threads": 4, "rate": 500, "clients": 2, "max_bytes": 1024, "workload": {"read": 100}},
+        **{"tool": "k6", "plan": "plan.js", "target": "shop", "version": "1.2"},
+    },
+}
+"""What a part of a file is put into."""
+YAML = blocks("yaml")
+FILES = ("prepare.py", "read.py", "plan.js", "empty_cache.sh", "setup.sh")
+KEYS_OF_FLEETS = FleetFileIn.model_fields.keys() - BenchmarkIn.model_fields.keys()
+
+
+def whole(part: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a file with a part of one: of the file itself, or of its phase that measures."""
+    if part.keys() <= PhaseIn.model_json_schema()["properties"].keys():
+        measure = {**WHOLE["phases"][1], **part}
+        return {**WHOLE, "phases": [WHOLE["phases"][0], measure]}
+    roles = {role for target in part.get("targets", {}).values() for role in target["roles"]}
+    fleets = {**WHOLE["fleets"], **dict.fromkeys(roles, NODES), **part.get("fleets", {})}
+    return {**WHOLE, **part, "fleets": fleets}
+
+
+@pytest.mark.parametrize("block", YAML, ids=str)
+def test_a_printed_file_or_part_of_one_is_accepted(block: Block) -> None:
+    part = yaml_files.parse(block.text, str(block))
+    own = block.document.parent / "benchmark.yaml"
+    known = BenchmarkIn.model_fields.keys() | PhaseIn.model_json_schema()["properties"].keys() | KEYS_OF_FLEETS
+    if not isinstance(part, dict) or not part.keys() <= known:
+        return
+    fleets = part.get("fleets", {}).values()
+    if part.keys() & KEYS_OF_FLEETS or any("backup" in one or "resizable" in one for one in fleets):
+        read_fleet({"name": "example", "expires_after": "8h", **part}, FILES)
+    elif own.exists():
+        its = yaml_files.parse(own.read_text(encoding="utf-8"), str(own))
+        parameters = its["parameters"] | part.get("parameters", {})
+        read_all(its | part | {"parameters": parameters, "allowed": {}, "sizes": {}})
+    else:
+        read_all(part if "name" in part else whole(part), FILES)
+
+
+def test_the_reader_refuses_mistakes_in_printed_parts() -> None:
+    for part in ({"fleets": {"servers": {**NODES, "colour": "red"}}}, {"limits": [{"figure": "p90"}]}):
+        with pytest.raises(BadBenchmarkError):
+            read_all(whole(part), FILES)
+
+
+@pytest.mark.parametrize("block", blocks("json"), ids=str)
+def test_printed_json_is_json(block: Block) -> None:
+    text = block.text if block.text.lstrip()[0] in "[{" else f"{{{block.text}}}"
+    json.loads(text)
+
+
+@pytest.mark.parametrize("block", blocks("python"), ids=str)
+def test_printed_python_is_python(block: Block) -> None:
+    compile(block.text, str(block), "exec")

@@ -21,11 +21,13 @@ class Query:
 
     Attributes:
         title: its name after the deployment's.
+        shows: what it lists, for the runbook.
         functions: the functions whose logs to query, as far as the deployment has them.
         lines: the query, line by line; the console asks for the time range.
     """
 
     title: str
+    shows: str
     functions: Sequence[str]
     lines: Sequence[str]
 
@@ -38,6 +40,7 @@ class Query:
 QUERIES = (
     Query(
         "Why was a unit skipped today",
+        "each tick's decision about one unit; replace `UNIT` with its name",
         ("decide",),
         (
             "# Replace UNIT with the unit's name.",
@@ -49,6 +52,7 @@ QUERIES = (
     ),
     Query(
         "Decisions by reason",
+        "how many units had which reason, tick by tick",
         ("decide",),
         (
             'filter message = "decision"',
@@ -59,6 +63,7 @@ QUERIES = (
     ),
     Query(
         "Terminations and recoveries",
+        "terminations, refusals of the final check, recoveries, failed recoveries, and events that a sweep closed",
         ("terminate", "check_recovery", "sweep"),
         (
             "# Without checks of groups that have not recovered yet.",
@@ -70,6 +75,7 @@ QUERIES = (
     ),
     Query(
         "Errors",
+        "errors by tick, event or request, with count and times",
         (*FUNCTIONS, *BENCHMARK_FUNCTIONS),
         (
             "# By tick (its execution), event or request. Lambda's own reports (crash, memory, timeout) have none "
@@ -87,6 +93,7 @@ QUERIES = (
     ),
     Query(
         "All of a tick or an event",
+        "everything from the decision to the notification; replace `ID` with the tick's execution or the event's id",
         ("decide", "terminate", "check_recovery", "sweep", "notify"),
         (
             "# Replace ID with the execution of a tick, or an event's id: the API returns both for every event.",
@@ -98,6 +105,7 @@ QUERIES = (
     ),
     Query(
         "All of a run",
+        "all steps of a run or a standing fleet, and of its teardown; replace `RUN` with its id",
         BENCHMARK_FUNCTIONS,
         (
             "# Replace RUN with the id of a run or of a standing fleet.",
@@ -109,6 +117,7 @@ QUERIES = (
     ),
     Query(
         "Slowest requests of the API",
+        "requests with their callers",
         ("api",),
         (
             "fields @timestamp, duration_ms, method, path, status, caller, correlation_id",

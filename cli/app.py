@@ -98,6 +98,7 @@ class Commands(LazyGroup):
         """Adds the shared options to a command and to its own commands, and mentions them in the help."""
         command.params.extend(context.shared_params())
         command.epilog = epilog(" ".join(words))
+        command.short_help = (command.help or "").partition("\n\n")[0]
         complete_values(command, words, _SUGGEST)
         for name, nested in getattr(command, "commands", {}).items():
             if not isinstance(nested, LazyCommand):
@@ -120,6 +121,7 @@ app = typer.Typer(
     cls=Commands,
     name="troop",
     no_args_is_help=True,
+    rich_markup_mode=None,  # boxes would take three times as long, and leave less room for words
     pretty_exceptions_enable=False,  # they would print local variables, credentials among them
     help="Chaos Monkey and benchmark fleets for AWS: show what Troop does, change what it may do, and stop it.",
     epilog=f"{epilog('')}\n\n"
@@ -131,7 +133,7 @@ app = typer.Typer(
 
 def _version(flag: bool) -> None:
     if flag:
-        show.say(f"troop {VERSION}")
+        typer.echo(f"troop {VERSION}")
         raise typer.Exit
 
 

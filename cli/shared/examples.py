@@ -83,5 +83,5 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
 def epilog(words: str) -> str:
     """Returns what follows the help of a command: its examples, and a line about the shared options."""
     examples = EXAMPLES.get(words, ())
-    title = ["Examples:" if len(examples) > 1 else "Example:"] if examples else []
+    title = ["\b", "Examples:" if len(examples) > 1 else "Example:"] if examples else []  # \b: keep the lines below
     return "\n".join([*title, *(f"  {line}" for line in examples), "", ANYWHERE])

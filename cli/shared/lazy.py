@@ -29,14 +29,14 @@ class LazyCommand(TyperCommand):
     """
 
     def __init__(self, name: str, source: str, help: str) -> None:
-        super().__init__(name, help=help)
+        super().__init__(name, help=help, short_help=help)  # lists of commands cut off a help that is not short
         self.source = source
 
     def load(self) -> Any:
         """Imports the command."""
         module, _, attribute = self.source.partition(":")
         command = getattr(import_module(module), attribute)
-        parent = typer.Typer()
+        parent = typer.Typer(rich_markup_mode=None)
         if isinstance(command, typer.Typer):
             parent.add_typer(command, name=self.name)
         else:

@@ -6,12 +6,13 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
-
-from rich.console import Console
-from rich.text import Text
+from typing import TYPE_CHECKING, Any
 
 from cli.shared import tables
+
+if TYPE_CHECKING:  # neither help nor documents for programs need it, and its import takes as long as all of help
+    from rich.console import Console
+    from rich.text import Text
 
 _STYLES = {
     "ok": "green",
@@ -43,10 +44,18 @@ _LEAST_FOLDED = 20
 
 
 def _console(stderr: bool = False) -> Console:
+    from rich.console import Console
+
     # Created each time, because the streams may have been replaced. What a program reads is never coloured.
     stream = sys.stderr if stderr else sys.stdout
     colour: Any = "auto" if stream.isatty() else None
     return Console(stderr=stderr, highlight=False, soft_wrap=False, color_system=colour)
+
+
+def _text(words: str, style: str = "") -> Text:
+    from rich.text import Text
+
+    return Text(words, style=style)
 
 
 def console() -> Console:
@@ -91,12 +100,12 @@ def escaped(document: str) -> str:
 
 def say(message: str, style: str = "") -> None:
     """Prints a sentence on stdout."""
-    _console().print(Text(clean(message), style=style), soft_wrap=True)
+    _console().print(_text(clean(message), style), soft_wrap=True)
 
 
 def note(message: str, style: str = "") -> None:
     """Prints a sentence on stderr, so that it does not mix with output for programs."""
-    _console(stderr=True).print(Text(clean(message), style=style), soft_wrap=True)
+    _console(stderr=True).print(_text(clean(message), style), soft_wrap=True)
 
 
 def table(
@@ -125,7 +134,7 @@ def table(
     if not any(columns):
         _facts(screen, cells)
         return
-    headers = [Text(name, style="bold") for name in columns]
+    headers = [_text(name, "bold") for name in columns]
     widths = tables.widths([headers, *cells])
     if is_terminal() and not whole:
         widths, omitted = tables.fit(columns, widths, tables.floors(cells, widths), screen.width, drop)
@@ -145,7 +154,7 @@ def _facts(screen: Console, rows: Sequence[Sequence[Text]]) -> None:
             continue
         for number, part in enumerate(row[-1].wrap(screen, screen.width - first)):
             part.rstrip()
-            before = row[:-1] if number == 0 else [Text("") for _ in row[:-1]]
+            before = row[:-1] if number == 0 else [_text("") for _ in row[:-1]]
             _print(screen, tables.line([*before, part], widths))
 
 
@@ -158,7 +167,7 @@ def _print(screen: Console, line: Text) -> None:
 
 def _cell(value: Any) -> Text:
     text = " ".join(clean(plain(value)).splitlines()) or NOTHING
-    return Text(text, style=_STYLES.get(text, ""))
+    return _text(text, _STYLES.get(text, ""))
 
 
 def plain(value: Any) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from rich.text import Text
+if TYPE_CHECKING:
+    from rich.text import Text
 
 _GAP = 2
 _FEWEST = 2
@@ -75,6 +77,8 @@ def _needed(columns: Mapping[int, int]) -> int:
 
 def line(row: Sequence[Text], columns: Mapping[int, int]) -> Text:
     """Returns a row as one line; cuts cells that are too long, and marks them with an ellipsis."""
+    from rich.text import Text
+
     result = Text()
     for index, width in columns.items():
         cell = row[index].copy()

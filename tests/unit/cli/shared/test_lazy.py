@@ -15,6 +15,7 @@ import typer
 from typer.testing import CliRunner
 
 from cli.app import app
+from cli.shared.examples import EXAMPLES
 from cli.shared.lazy import LazyCommand
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -66,7 +67,22 @@ def test_help_imports_no_command_and_no_sdk(words: tuple[str, ...]) -> None:
     modules = imported(*words)
     assert "cli.app" in modules
     assert not {name for name in modules if name.startswith("cli.commands.")}
-    assert not modules & {"boto3", "botocore", "pydantic", "yaml", "holidays", "troop.bench", "troop.chaos"}
+    assert not modules & {"boto3", "botocore", "pydantic", "rich", "yaml", "holidays", "troop.bench", "troop.chaos"}
+
+
+@pytest.mark.parametrize("words", [(), ("bench",), ("fleet",), ("reaper",)])
+def test_lists_of_commands_show_whole_sentences(words: tuple[str, ...]) -> None:
+    group = TROOP
+    for word in words:
+        group = group.commands[word].load()
+    shown = " ".join(CliRunner().invoke(app, [*words, "--help"]).stdout.split())
+    helps = [" ".join(command.help.partition("\n\n")[0].split()) for command in group.commands.values()]
+    assert [help for help in helps if help not in shown] == []
+
+
+def test_each_example_in_a_help_is_a_line() -> None:
+    lines = CliRunner().invoke(app, ["groups", "--help"], env={"COLUMNS": "50"}).stdout.splitlines()
+    assert [f"    {line}" for line in EXAMPLES["groups"] if f"    {line}" not in lines] == []
 
 
 @pytest.mark.parametrize(

@@ -44,8 +44,12 @@ class Commands(LazyGroup):
             "cli.commands.bench_watch:watch",
             "Watch what a run does right now: rates, times, errors, processors, and the time left.",
         ),
+        "new": (
+            "cli.commands.bench_new:new",
+            "Write a small benchmark of your own, which runs as it is, and whose operation you replace.",
+        ),
         "copy": (
-            "cli.commands.bench_copy:copy",
+            "cli.commands.bench_new:copy",
             "Copy a benchmark of the catalogue into a folder of your own, to change it or to add artifacts.",
         ),
         "schedule": ("cli.commands.bench_schedule:schedule", "Run a benchmark on a schedule."),

@@ -41,6 +41,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "policy import": ("troop policy import policies.yaml --dry-run",),
     "policy diff": ("troop policy diff test prod --deployed --exit-code",),
     "bench": ("troop bench run benchmarks/disk-io --size smoke",),
+    "bench new": ("troop bench new my-store", "troop bench new my-tool --kind tool"),
     "bench copy": ("troop bench copy cassandra-write", "troop bench copy disk-io my-disks"),
     "bench list": ("troop bench list --status FAILED --sort began", "troop bench list --catalogue"),
     "bench validate": ("troop bench validate benchmarks/disk-io --size smoke",),

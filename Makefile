@@ -110,11 +110,12 @@ HISTORIES ?= 1000000
 histories: setup  ## run a million histories of the model test, from a random seed (an hour on two cores); HISTORIES=n
 	@$(BIN)/python -m perf.model --histories $(HISTORIES)
 
-openapi: setup  ## generate docs/reference/openapi.json, docs/reference/settings.md and what else follows from settings, the tables of roles in docs/reference/security.md and of alarms in docs/guides/runbook.md, and the schemas of files, reports and comparisons
+openapi: setup  ## generate from the code: docs/reference (API, command, settings, roles), the runbook's tables of alarms, and schemas of files, reports and comparisons
 	@$(BIN)/python -m infra.openapi
 	@$(BIN)/python -m infra.bench_schema
 	@$(BIN)/python -m infra.report_schema
 	@$(BIN)/python -m infra.settings_doc
+	@$(BIN)/python -m infra.reference_doc
 	@$(BIN)/python -m infra.roles_doc
 	@$(BIN)/python -m infra.alarms_doc
 

@@ -10,7 +10,7 @@ import typer
 from cli.shared import context, show
 from cli.shared.completing import complete_values
 from cli.shared.context import Options
-from cli.shared.errors import CliError
+from cli.shared.errors import CliError, Exit
 from cli.shared.examples import epilog
 from cli.shared.lazy import LazyCommand, LazyGroup
 from troop.shared.version import VERSION
@@ -124,10 +124,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # boxes would take three times as long, and leave less room for words
     pretty_exceptions_enable=False,  # they would print local variables, credentials among them
     help="Chaos Monkey and benchmark fleets for AWS: show what Troop does, change what it may do, and stop it.",
-    epilog=f"{epilog('')}\n\n"
-    "Exit codes: 1 failed, 2 usage, 3 no credentials, 4 expired credentials, 5 no such deployment, 6 wrong "
-    "region, 7 no such unit, run or fleet, 8 forbidden, 9 unreachable, 10 refused, 11 changed meanwhile, 12 the "
-    "API failed, 13 not confirmed, 14 limits of a benchmark missed, 130 interrupted.",
+    epilog=f"{epilog('')}\n\nExit codes: {', '.join(f'{code:d} {code.meaning}' for code in Exit)}.",
 )
 
 

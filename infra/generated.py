@@ -32,7 +32,7 @@ def filled(document: str, name: str, content: str) -> str:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Returns a table in Markdown."""
-    cells = [head, ["---"] * len(head), *([cell.replace("|", "&#124;") for cell in row] for row in rows)]
+    cells = [head, ["---"] * len(head), *([cell.replace("|", r"\|") for cell in row] for row in rows)]
     return "".join(f"| {' | '.join(row)} |\n" for row in cells)
 
 

@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Self
 
 
 class Exit(IntEnum):
-    """Exit codes of the command. 2 is what click uses for wrong usage."""
+    """Exit codes of the command, each with its meaning. 2 is what click uses for wrong usage."""
 
-    OK = 0
-    FAILED = 1
-    """The request failed, or a check of ``doctor`` fails."""
-    USAGE = 2
-    NO_CREDENTIALS = 3
-    EXPIRED_CREDENTIALS = 4
-    NO_DEPLOYMENT = 5
-    WRONG_REGION = 6
-    NO_SUCH_UNIT = 7
-    """No such unit, group, run or standing fleet."""
-    FORBIDDEN = 8
-    UNREACHABLE = 9
-    REFUSED = 10
-    """The API refuses the request (400, 404)."""
-    CONFLICT = 11
-    """The record has changed in the meantime (409)."""
-    API_FAILED = 12
-    """The API failed (5xx), or the command does not understand its answer."""
-    NOT_CONFIRMED = 13
-    """The command needs a confirmation and did not get one."""
-    LIMITS_MISSED = 14
-    """A benchmark's run succeeded, but its results do not hold the limits of its file."""
-    INTERRUPTED = 130
-    """Ctrl-C, as shells report it. At a question it is NOT_CONFIRMED."""
+    meaning: str
+
+    def __new__(cls, code: int, meaning: str) -> Self:
+        member = int.__new__(cls, code)
+        member._value_, member.meaning = code, meaning
+        return member
+
+    OK = 0, "done"
+    FAILED = 1, "failed, or a check of `doctor` fails"
+    USAGE = 2, "wrong usage"
+    NO_CREDENTIALS = 3, "no credentials"
+    EXPIRED_CREDENTIALS = 4, "expired credentials"
+    NO_DEPLOYMENT = 5, "no deployment of that name"
+    WRONG_REGION = 6, "wrong region"
+    NO_SUCH_UNIT = 7, "no such unit, group, run or fleet"
+    FORBIDDEN = 8, "not allowed by IAM"
+    UNREACHABLE = 9, "the API is unreachable"
+    REFUSED = 10, "the API refuses the request"
+    CONFLICT = 11, "changed by somebody else in the meantime"
+    API_FAILED = 12, "the API failed, or its answer makes no sense"
+    NOT_CONFIRMED = 13, "not confirmed"
+    LIMITS_MISSED = 14, "the results of a benchmark do not hold the limits of its file"
+    INTERRUPTED = 130, "interrupted by Ctrl-C"
 
 
 def why(error: OSError | UnicodeDecodeError) -> str:

@@ -1,4 +1,4 @@
-"""The documents that list the API's routes leave none out, and name none that there is not."""
+"""What security.md says of callers leaves no route out, and names none that there is not."""
 
 from __future__ import annotations
 
@@ -12,32 +12,6 @@ ROUTES = {f"{method.upper()} {path}" for path, methods in openapi.document()["pa
 def section(document: str, heading: str) -> str:
     text = (ROOT / document).read_text(encoding="utf-8")
     return text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-
-
-def named(cell: str) -> set[str]:
-    """`GET /a`, `POST /a`: two routes. `GET`, `POST /a`: two as well. `GET /a`, `POST`: two, too."""
-    routes, methods, path = set(), [], ""
-    for words in re.findall(r"`([^`]+)`", cell):
-        method, _, rest = words.partition(" ")
-        methods.append(method)
-        path = rest or path
-        if path:
-            routes |= {f"{one} {path}" for one in methods}
-            methods = []
-    return routes
-
-
-def table(text: str) -> set[str]:
-    rows = [line.strip("|").split("|")[0] for line in text.splitlines() if re.match(r"\| `[A-Z]+[` ]", line)]
-    return set().union(*(named(first) for first in rows))
-
-
-def test_its_own_document_names_every_route() -> None:
-    assert table(section("docs/reference/api.md", "Routes")) == ROUTES
-
-
-def test_the_architecture_says_of_every_route_what_it_reads() -> None:
-    assert table(section("docs/background/architecture.md", "The API")) == ROUTES
 
 
 def test_who_may_call_what_leaves_no_route_out() -> None:

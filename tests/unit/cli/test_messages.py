@@ -248,9 +248,7 @@ def test_change_is_retried_only_when_it_had_no_effect(client: TroopClient, api: 
 
 def test_help_lists_every_exit_code() -> None:
     text = " ".join(CliRunner().invoke(app, ["--help"]).stdout.split())
-    for code in sorted(set(Exit) - {Exit.OK}):
-        assert f" {int(code)} " in text
-    assert " 130 interrupted." in text
+    assert [code for code in Exit if f" {code:d} {code.meaning}" not in text] == []
 
 
 @pytest.mark.parametrize("command", [[], ["policy"]])

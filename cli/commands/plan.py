@@ -1,19 +1,23 @@
-"""Implements `troop plan`: forecasts every decision of a day."""
+"""Implements `troop plan`: forecasts every decision of a day, or the next days of one unit."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
+from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from cli.chaos import unit_days
 from cli.chaos.banner import show_banner
 from cli.client.deployment import find_deployment
-from cli.forecasts import group_files, live_account, what_if
+from cli.forecasts import group_files, live_account, unit_ahead, what_if
+from cli.forecasts.calendar_ahead import Basis
 from cli.shared import aws, context, listings, settings_files, show
 from cli.shared.errors import CliError, Exit
 from cli.shared.listings import Column, Form
@@ -23,28 +27,54 @@ from troop.chaos.change_calendars import assumptions
 from troop.chaos.expected_ticks import ticks_of
 from troop.chaos.facts import Account, Switch
 from troop.chaos.forecast import LEASHED, ReadDetails, UnitDay
+from troop.chaos.units import by_unit
 from troop.shared import moments, zones
 from troop.shared.calendars import Calendar, clock
 from troop.shared.settings import Settings
 
 _DROPPED = ("due", "tick", "why")
 
+_AS_THEY_ARE = "instance refreshes, stop alarms and the health reported by load balancers stay as they are now"
+
+MOST_DAYS = 92
+"""The most days of a unit."""
+
 
 @dataclass(frozen=True)
 class _Basis:
-    """The input of a plan. ``after``: the moment up to which ticks are over; None for groups of a file."""
+    """The input of a plan.
+
+    Attributes:
+        salt: None if the caller may not read it, which only a plan of one unit accepts.
+        no_salt: why there is no salt.
+        after: the moment up to which ticks are over; None for groups of a file.
+    """
 
     account: Account
     settings: TriedSettings
-    salt: bytes
+    salt: bytes | None
     after: datetime | None
     read_details: ReadDetails
     where: str
     notes: list[str]
+    no_salt: str = ""
 
 
 def plan(
     ctx: typer.Context,
+    unit: Annotated[
+        str | None,
+        typer.Option(
+            "--unit",
+            metavar="UNIT",
+            help="What the next days bring for this unit, day by day: the minute and the instance; or, for callers who "
+            "may not read the salt, the odds.",
+        ),
+    ] = None,
+    days: Annotated[
+        int | None,
+        typer.Option("--days", metavar="N", min=1, max=MOST_DAYS, help="Days of --unit, with today. Default: 14."),
+    ] = None,
     day: Annotated[
         str | None, typer.Option("--day", help="YYYY-MM-DD or tomorrow; by default today, on each calendar.")
     ] = None,
@@ -66,37 +96,56 @@ def plan(
     """Show every decision of a day in advance, by the code that decides in Lambda. Changes nothing.
 
     For the account, uses the deployment's settings and salt: the plan names each unit that will be hit, the time and
-    the instance. With --groups, needs no AWS.
+    the instance. With --unit, lists the next days of one unit. With --groups, needs no AWS.
     """
     form = listings.form_of(output, as_json)
     if sort is not None:
         listings.by(_columns({}), sort)
     now = what_if.now()
+    if unit is not None:
+        if day or sort or reverse:
+            raise CliError(Exit.USAGE, "--unit lists days in order: omit --day, --sort and --reverse, and use --days")
+        ahead = timedelta(days=days or unit_ahead.DAYS)
+        if groups:
+            basis = _file_basis(groups, settings, salt)
+        else:
+            basis = _account_basis(ctx.obj, settings, salt, unleashed, now, lambda _: (now, now + ahead))
+        _plan_unit(basis, unit, now, ahead.days, form)
+        return
+    if days is not None:
+        raise CliError(Exit.USAGE, "--days needs --unit: without it, the plan is of one --day")
     requested_day = what_if.day(day, "--day") if day else None
     if groups:
         basis = _file_basis(groups, settings, salt)
     else:
-        basis = _account_basis(ctx.obj, settings, salt, unleashed, now, requested_day)
+        basis = _account_basis(ctx.obj, settings, salt, unleashed, now, partial(_windows, requested_day, now))
+    if basis.salt is None:
+        raise CliError(Exit.FORBIDDEN, f"{basis.no_salt}; `troop plan --unit UNIT` tells the odds without it")
     chosen = basis.settings.chaos
-    days = _days(chosen, requested_day, now)
-    if basis.after and all(days[name] < calendar.at(now).day for name, calendar in chosen.calendars.items()):
+    local_days = _days(chosen, requested_day, now)
+    if basis.after and all(local_days[name] < calendar.at(now).day for name, calendar in chosen.calendars.items()):
         raise CliError(Exit.USAGE, f"--day is {day!r}: must not be in the past; `troop events` shows what happened")
-    unit_days = forecast.plan(
-        basis.account, chosen, basis.salt, basis.settings.tick_minutes, days, basis.after, basis.read_details
+    plans = forecast.plan(
+        basis.account, chosen, basis.salt, basis.settings.tick_minutes, local_days, basis.after, basis.read_details
     )
     columns = _columns(chosen.calendars)
-    unit_days = listings.ordered(unit_days, columns, sort, reverse)
-    calendars = [_calendar(c, days[c.name], basis) for c in chosen.calendars.values()]
-    notes = what_if.assumptions(*basis.notes)
+    plans = listings.ordered(plans, columns, sort, reverse)
+    calendars = [_calendar(c, local_days[c.name], basis) for c in chosen.calendars.values()]
+    notes = what_if.assumptions(*([] if groups else [_AS_THEY_ARE]), *basis.notes)
     if listings.is_for_programs(form):
-        units = [_unit(u, chosen) for u in unit_days]
-        document = {"day": str(days["default"]), "time_zones": zones.VERSION, "units": units, "calendars": calendars}
+        units = [_unit(u, chosen) for u in plans]
+        document = {
+            "day": str(local_days["default"]),
+            "time_zones": zones.VERSION,
+            "units": units,
+            "calendars": calendars,
+        }
         listings.write(form, units, document | {"of": basis.where, "assumptions": notes})
     else:
         if not groups and show.has_reader():
             switch = basis.account.switch
             show_banner({"halted": switch.halted, "leashed": switch.leashed})
-        _show(basis.where, unit_days, calendars, columns, form)
+        _show(basis.where, plans, calendars, columns, form)
         what_if.tell(notes)
 
 
@@ -118,27 +167,59 @@ def _account_basis(
     salt: str | None,
     unleashed: bool,
     now: datetime,
-    requested_day: date | None,
+    span_of: Callable[[Settings], tuple[datetime, datetime]],
 ) -> _Basis:
     tried = settings_files.load(settings) if settings else None
     session = aws.make_session(options.profile, options.region)
     deployment = find_deployment(session, options.deployment)
     chosen = tried or live_account.deployed_settings(session, deployment)
-    key = what_if.salt_of(salt) if salt is not None else live_account.salt(session, deployment)
+    key, no_salt = (what_if.salt_of(salt), "") if salt is not None else live_account.salt_or_why(session, deployment)
     reader = live_account.reader(session, deployment, chosen.chaos)
-    calendars = chosen.chaos.calendars
-    windows = [calendars[name].window(day) for name, day in _days(chosen.chaos, requested_day, now).items()]
-    first, last = min(opens for opens, _ in windows), max(closes for _, closes in windows)
-    account = live_account.account(reader, first, last)
-    notes = [
-        "instance refreshes, stop alarms and the health reported by load balancers stay as they are now",
-        *assumptions(account.changes),
-    ]
+    account = live_account.account(reader, *span_of(chosen.chaos))
+    notes = list(assumptions(account.changes))
     if unleashed:
         account = replace(account, switch=Switch(halted=False, leashed=False))
     if salt is not None:
         notes.append(what_if.salt_note(salt))
-    return _Basis(account, chosen, key, now, live_account.details_reader(reader), str(deployment), notes)
+    return _Basis(account, chosen, key, now, live_account.details_reader(reader), str(deployment), notes, no_salt)
+
+
+def _windows(requested: date | None, now: datetime, settings: Settings) -> tuple[datetime, datetime]:
+    """Returns when the first window of the planned days opens, and the last one closes."""
+    windows = [settings.calendars[name].window(day) for name, day in _days(settings, requested, now).items()]
+    return min(opens for opens, _ in windows), max(closes for _, closes in windows)
+
+
+def _plan_unit(basis: _Basis, name: str, now: datetime, days: int, form: Form) -> None:
+    unit = _unit_named(basis, name)
+    forecast_basis = Basis(basis.account, basis.settings, basis.salt, basis.no_salt)
+    document = unit_ahead.document(forecast_basis, unit, now, days)
+    document["assumptions"] = list(dict.fromkeys([*document["assumptions"], *basis.notes]))
+    if listings.is_for_programs(form):
+        listings.write(form, document["days"], document | {"of": basis.where})
+        return
+    probability = document["probability"]
+    rolls = "its policy is malformed" if probability is None else f"probability {probability:g} on each open day"
+    show.say(f"{unit}, calendar {document['calendar']} ({document['time_zone']}): {rolls}")
+    columns = unit_days.ODDS if basis.salt is None else unit_days.OUTCOMES
+    listings.tell(form, columns, document["days"], {}, drop=("hours", "instance"))
+    show.say(unit_days.summary(document))
+    what_if.tell(document["assumptions"])
+
+
+def _unit_named(basis: _Basis, name: str) -> str:
+    """Returns the unit of that name, or of the group of that name.
+
+    Raises:
+        CliError: NO_SUCH_UNIT.
+    """
+    units = by_unit(basis.account.groups, basis.settings.chaos.units)
+    owners = {group.name: unit for unit, groups in units.items() for group in groups} | {unit: unit for unit in units}
+    if name in owners:
+        return owners[name]
+    near = get_close_matches(name, owners, n=3, cutoff=0.6)
+    meant = f"did you mean {' or '.join(near)}?" if near else "`troop groups` lists those there are"
+    raise CliError(Exit.NO_SUCH_UNIT, f"there is no unit or group {name!r} with groups in {basis.where}: {meant}")
 
 
 def _calendar(calendar: Calendar, day: date, basis: _Basis) -> dict[str, Any]:
@@ -187,7 +268,7 @@ def _unit(unit: UnitDay, settings: Settings) -> dict[str, Any]:
 
 def _show(
     where: str,
-    unit_days: list[UnitDay],
+    plans: list[UnitDay],
     calendars: Sequence[Mapping[str, Any]],
     columns: Sequence[Column],
     form: Form,
@@ -202,9 +283,9 @@ def _show(
         if calendar["half_day"]:
             state = f"half day, {calendar['half_day']}: {state}"
         show.say(f"{day}, calendar {calendar['calendar']} ({window}): {state}")
-    if unit_days:
-        listings.tell(form, columns, unit_days, {}, drop=_DROPPED)
-        reasons = Counter(unit.outcome.reason for unit in unit_days)
+    if plans:
+        listings.tell(form, columns, plans, {}, drop=_DROPPED)
+        reasons = Counter(unit.outcome.reason for unit in plans)
         show.say(", ".join(f"{reason} {count}" for reason, count in reasons.most_common()))
     else:
         show.note(f"no groups in {where}")

@@ -134,12 +134,7 @@ def read(session: boto3.Session, deployment: Deployment) -> Basis:
     settings = live_account.deployed_settings(session, deployment)
     reader, now = live_account.reader(session, deployment, settings.chaos), times.now()
     account = live_account.account(reader, now, now + timedelta(weeks=MOST_WEEKS))
-    try:
-        return Basis(account, settings, live_account.salt(session, deployment))
-    except CliError as error:
-        if error.code is not Exit.FORBIDDEN:
-            raise
-        return Basis(account, settings, None, str(error))
+    return Basis(account, settings, *live_account.salt_or_why(session, deployment))
 
 
 @dataclass

@@ -16,7 +16,7 @@ from troop.chaos.forecast import ASSUMPTIONS, LEASHED, skip_through, ticks_betwe
 from troop.shared import moments
 from troop.shared.calendars import Calendar, clock
 
-TAKEN_FOR_GRANTED = (*ASSUMPTIONS, "stop alarms are OK, and no instance refresh is in progress")
+TAKEN_FOR_GRANTED = (*ASSUMPTIONS, "stop alarms are OK, and no instance refresh is under way")
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,20 @@ def salt(session: boto3.Session, deployment: Deployment) -> bytes:
     return str(answer["SecretString"]).encode()
 
 
+def salt_or_why(session: boto3.Session, deployment: Deployment) -> tuple[bytes | None, str]:
+    """Returns the salt and ""; or None, and why the caller may not read it.
+
+    Raises:
+        CliError: it cannot be read for another reason.
+    """
+    try:
+        return salt(session, deployment), ""
+    except CliError as error:
+        if error.code is not Exit.FORBIDDEN:
+            raise
+        return None, str(error)
+
+
 def reader(session: boto3.Session, deployment: Deployment, settings: Settings) -> AccountReader:
     """Returns the reader that a tick of the deployment would use.
 

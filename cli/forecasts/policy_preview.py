@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from cli.forecasts.calendar_ahead import Basis
+from cli.forecasts.unit_ahead import DAYS, outcomes
 from troop.chaos.changes import to_store
-from troop.chaos.decisions import Decision
 from troop.chaos.facts import Switch, UnitState
-from troop.chaos.forecast import LEASHED, skip_through, ticks_between
 from troop.chaos.outlook import next_possible, policy_at
 from troop.chaos.policy import PARSERS
 from troop.chaos.strays import find
 from troop.chaos.units import by_unit
 from troop.shared import moments, values
 from troop.shared.settings import Settings
-
-DAYS = 14
-"""Days ahead, including today."""
 
 
 def checked(
@@ -101,42 +97,9 @@ def _days(
     """Lists the days on which a tick decides about the unit, before or after the change; None without the salt."""
     if basis.salt is None:
         return None
-    outcomes = [_outcomes(basis, basis.salt, unit, item, now) for item in (before, after)]
-    return [
-        {"day": day, "before": outcomes[0].get(day), "after": outcomes[1].get(day)}
-        for day in sorted({*outcomes[0], *outcomes[1]})
+    switch = Switch(halted=False, leashed=basis.account.switch.leashed)
+    accounts = [
+        replace(basis.account, items={**basis.account.items, unit: item}, switch=switch) for item in (before, after)
     ]
-
-
-def _outcomes(basis: Basis, salt: bytes, unit: str, item: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """Returns the outcome of each day for the unit; its policy competes with those of all other units for the caps."""
-    settings = basis.settings.chaos
-    account = replace(
-        basis.account,
-        items={**basis.account.items, unit: item},
-        switch=Switch(halted=False, leashed=basis.account.switch.leashed),
-    )
-    todays = [calendar.at(now).day for calendar in settings.calendars.values()]
-    between = ticks_between(settings, basis.settings.tick_minutes, min(todays), max(todays) + timedelta(days=DAYS - 1))
-    ticks = [tick for tick in between if tick[0] > now]
-    outcomes: dict[str, Any] = {}
-    for decisions in skip_through(account, settings, salt, ticks):
-        for decision in decisions:
-            if decision.unit != unit or not decision.day:
-                continue
-            day = decision.day.isoformat()
-            if not outcomes.get(day, {}).get("hit"):  # a termination is the outcome of its day
-                outcomes[day] = _outcome(decision, settings)
-    return outcomes
-
-
-def _outcome(decision: Decision, settings: Settings) -> dict[str, Any]:
-    hit = decision.target is not None
-    calendar = settings.calendars.get(decision.policy.calendar.value)
-    return {
-        "reason": decision.reason,
-        "detail": decision.detail,
-        "hit": hit,
-        "leashed": decision.reason == LEASHED,
-        "at": f"{calendar.local(decision.tick):%H:%M}" if hit and calendar else None,
-    }
+    old, new = (outcomes(account, basis.settings, basis.salt, unit, now, DAYS) for account in accounts)
+    return [{"day": day, "before": old.get(day), "after": new.get(day)} for day in sorted({*old, *new})]

@@ -26,7 +26,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "terminate": ("troop terminate web-v42", "troop terminate web-v42 --method drain --key drill-7 --yes"),
     "doctor": ("troop doctor", "troop doctor --strict --json"),
     "prove": ("troop prove --list", "troop prove --only runtime --only absent-role"),
-    "plan": ("troop plan --day tomorrow", "troop plan --groups groups.yaml --salt test"),
+    "plan": (
+        "troop plan --unit web --days 30",
+        "troop plan --day tomorrow",
+        "troop plan --groups groups.yaml --salt test",
+    ),
     "simulate": ("troop simulate --groups groups.yaml --from 2027-01-01 --to 2027-12-31",),
     "proxy": ("troop proxy --port 8080",),
     "ui": ("troop ui", "troop ui --no-open --port 8080"),

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from cli.shared import tables
+from troop.shared import formatting
 
 if TYPE_CHECKING:  # neither help nor documents for programs need it, and its import takes as long as all of help
     from rich.console import Console
@@ -198,6 +199,7 @@ def lines_below(text: str | None) -> str:
 
 def clean(text: str) -> str:
     """Replaces control characters: text of other people must not control this terminal."""
+    text = text.replace(formatting.SPACE, " ")  # so that programs and people can search for what they type
     return "".join(c if c == "\n" or c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 

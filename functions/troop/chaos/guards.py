@@ -16,6 +16,7 @@ from troop.chaos.facts import Facts
 from troop.chaos.groups import Group, Instance
 from troop.chaos.roll import by_rank, due_at, last_due
 from troop.shared.calendars import MARGIN_MINUTES, Calendar, clock
+from troop.shared.formatting import counted
 from troop.shared.tags import FLEET_TAG, UNTOUCHABLE_TAGS
 
 NEEDED_PROCESSES = frozenset({"Launch", "Terminate", "HealthCheck", "ReplaceUnhealthy", "AddToLoadBalancer"})
@@ -136,7 +137,7 @@ def too_small(facts: Facts, group: Group) -> str | None:
     if group.desired == 0:
         return "wants no instances"
     if len(group.instances) < minimum:
-        return f"has {_many(len(group.instances), 'instance')}, fewer than min_healthy {minimum}"
+        return f"has {counted(len(group.instances), 'instance')}, fewer than min_healthy {minimum}"
     return None
 
 
@@ -149,7 +150,7 @@ def unhealthy(facts: Facts, group: Group) -> str | None:
         # Instances without traffic do not count here, as they do not count in the recovery check.
         weights, where = [i.weight for i in served], "in service and healthy in all its traffic sources"
     if len(weights) < minimum:
-        return f"has {_many(len(weights), 'healthy instance')} {where}, fewer than min_healthy {minimum}"
+        return f"has {counted(len(weights), 'healthy instance')} {where}, fewer than min_healthy {minimum}"
     capacity = sum(weights)
     return f"has a capacity of {capacity} {where}, desired {group.desired}" if capacity < group.desired else None
 
@@ -180,7 +181,7 @@ def too_soon(facts: Facts) -> Refusal | None:
     passed = facts.calendar.business_days_since(last, facts.day, needed)
     if passed >= needed:
         return None
-    return Refusal("too-soon", f"last on {last}, {_many(passed, 'business day')} ago; min_days_between {needed}")
+    return Refusal("too-soon", f"last on {last}, {counted(passed, 'business day')} ago; min_days_between {needed}")
 
 
 def not_rolled(facts: Facts) -> Refusal | None:
@@ -216,14 +217,16 @@ def already_today(facts: Facts) -> Refusal | None:
 def day_cap(facts: Facts) -> Refusal | None:
     count, cap = facts.counts.by_day.get(facts.day, 0), facts.settings.max_per_day
     return (
-        Refusal("day-cap", f"{_many(count, 'termination')} on {facts.day}, max_per_day {cap}") if count >= cap else None
+        Refusal("day-cap", f"{counted(count, 'termination')} on {facts.day}, max_per_day {cap}")
+        if count >= cap
+        else None
     )
 
 
 def in_flight(facts: Facts) -> Refusal | None:
     count, most = facts.counts.in_flight, facts.settings.max_in_flight
     return (
-        Refusal("in-flight", f"{_many(count, 'termination')} in flight, max_in_flight {most}")
+        Refusal("in-flight", f"{counted(count, 'termination')} in flight, max_in_flight {most}")
         if count >= most
         else None
     )
@@ -336,7 +339,3 @@ def candidates(facts: Facts, group: Group) -> tuple[Instance, ...]:
 
 def _may_go(instance: Instance, spared: frozenset[str]) -> bool:
     return instance.serving and not instance.scale_in_protected and instance.instance_id not in spared
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -17,7 +17,6 @@ from troop.report import (
     bills,
     charts,
     findings,
-    formatting,
     limit_rows,
     open_loop,
     over_time,
@@ -27,10 +26,22 @@ from troop.report import (
 )
 from troop.report.comparison import Comparison
 from troop.report.document import Cell, Phase, Report
+from troop.report.formatting import (
+    HasRole,
+    baseline,
+    by_fleet,
+    cell_name,
+    each_of,
+    gibi,
+    mebi_as_gibi,
+    mega,
+    quantity,
+)
 from troop.report.outline import outline
 from troop.report.processors import WAITING
 from troop.report.timeline import timelines
 from troop.report.totals import rate_of, rows_of
+from troop.shared import formatting
 
 TEMPLATES: Final = Path(__file__).resolve().parent / "templates"
 MOST_ROWS: Final = 1000
@@ -42,14 +53,14 @@ _WORDS: Final[tuple[Callable[..., Any], ...]] = (
     formatting.plain,
     formatting.whole,
     formatting.short,
-    formatting.quantity,
+    quantity,
     formatting.percent,
     formatting.share,
-    formatting.mega,
-    formatting.gibi,
-    formatting.mebi_as_gibi,
-    formatting.baseline,
-    formatting.each_of,
+    mega,
+    gibi,
+    mebi_as_gibi,
+    baseline,
+    each_of,
     formatting.money,
     formatting.price,
     formatting.moment,
@@ -62,7 +73,7 @@ _WORDS: Final[tuple[Callable[..., Any], ...]] = (
     open_loop.word,
     outline,
 )
-_One = TypeVar("_One", bound=formatting.HasRole)
+_One = TypeVar("_One", bound=HasRole)
 
 _TURNING: Final = dict.fromkeys([0, *range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\N{REPLACEMENT CHARACTER}")
 """Characters that change the text direction, and NUL, which HTML does not allow."""
@@ -247,12 +258,12 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        word.__name__: word for word in (*_WORDS, charts.embedded, charts.packed, rate_of, rows_of, formatting.by_fleet)
+        word.__name__: word for word in (*_WORDS, charts.embedded, charts.packed, rate_of, rows_of, by_fleet)
     }
     environment.globals |= {
         "NOTHING": formatting.NOTHING,
         "TOTAL": TOTAL,
-        "cell_name": formatting.cell_name,
+        "cell_name": cell_name,
         "WAITING": WAITING,
     }
     return environment
@@ -266,7 +277,7 @@ def _least(
     If there are too many rows, the first in ``order`` of each phase are kept.
     """
     named = [
-        (formatting.cell_name(cell) + f" · {phase.title}", formatting.by_fleet(rows(phase), cell))
+        (cell_name(cell) + f" · {phase.title}", by_fleet(rows(phase), cell))
         for cell in report.cells
         for phase in cell.phases
         if rows(phase)

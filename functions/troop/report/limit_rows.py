@@ -10,8 +10,8 @@ from typing import Final
 from troop.bench.definition.phase_limits import FAILED, PASSED, PhaseLimit
 from troop.bench.definition.search import ANSWERS, Outcome, interval
 from troop.bench.measuring.judging import bound, shown
-from troop.report import formatting
 from troop.report.document import Cell, Limit, Phase, Report, Search
+from troop.shared import formatting
 
 MOST_ROWS: Final = 1000
 """The most limits of all cells on a page."""

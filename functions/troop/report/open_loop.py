@@ -12,7 +12,7 @@ from troop.bench.measuring.open_loop import Counted, done, misses
 from troop.bench.measuring.verdicts import name_some
 from troop.measure.operations import MIXED, RESPONSE
 from troop.report.document import Cell, Phase
-from troop.report.formatting import plain
+from troop.shared.formatting import plain
 
 _UNABLE = {"jmeter": "JMeter", "k6": "k6", "locust": "Locust"}
 """Tools that send at a rate, but report only times since they sent a request."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from troop.measure.operations import RESPONSE
-from troop.report import formatting, limit_rows, points, processors
+from troop.report import limit_rows, points, processors
 from troop.report.charts import measured
 from troop.report.document import (
     Attempt,
@@ -25,6 +25,7 @@ from troop.report.formatting import cell_name
 from troop.report.scaling import combination
 from troop.report.totals import leading
 from troop.report.trust import generators
+from troop.shared import formatting
 
 GOOD = "SUCCEEDED"
 

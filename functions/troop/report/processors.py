@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import Final
 
 from troop.report.document import Node, Phase, Report, Series, Use
-from troop.report.formatting import sentence
+from troop.shared.formatting import sentence
 
 FULL: Final = 85.0
 """Percent of all processors from which they may limit the result."""

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from troop.bench.definition.money import USD
 from troop.bench.money.costs import Cost, role_of
 from troop.report.document import Bill, Line, Money
 from troop.report.sources import Sources
+from troop.shared.formatting import USD
 
 
 def run_cost(sources: Sources) -> Money:

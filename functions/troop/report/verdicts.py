@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from troop.bench.definition.money import shown
 from troop.measure.operations import TOTAL
-from troop.report import formatting
 from troop.report.comparison import Comparison, Figure, Need, Row, Spread
 from troop.report.formatting import number
+from troop.shared import formatting
 
 TIMES = {
     "mean_ms": "mean",

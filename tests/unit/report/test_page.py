@@ -12,9 +12,11 @@ import pytest
 from tests.unit.report import sample_comparisons as comparisons
 from tests.unit.report import sample_reports as samples
 from tests.unit.report.reading import Read
-from troop.report import bills, formatting, html
+from troop.report import bills, html
 from troop.report.comparison import Comparison
 from troop.report.document import Finding, Node, Report
+from troop.report.formatting import mega
+from troop.shared import formatting
 
 SCRIPT = "var echarts = {};"
 REPORTS: list[Callable[[], Report]] = [
@@ -109,7 +111,7 @@ def test_each_operation_of_each_cell_has_its_row(study: Read) -> None:
     assert row[1:11] == [
         formatting.plain(write.per_second),
         "90 %",
-        formatting.mega(write.bytes_per_second),
+        mega(write.bytes_per_second),
         *(formatting.plain(figure) for figure in figures),
     ]
     assert row[11] == "connect-timeout 9 read-timeout 102 unavailable 2 0.0008 %"

@@ -15,9 +15,11 @@ from tests.unit.report import sample_comparisons as comparisons
 from tests.unit.report import sample_reports as samples
 from tests.unit.report.sample_cells import BEGAN
 from troop.measure.operations import TOTAL
-from troop.report import assets, findings, formatting, overview, verdicts
+from troop.report import assets, findings, overview, verdicts
 from troop.report.document import Attempt, Cell, Finding, Fleet, Interruption, Operation, Phase, Point, Scaling
+from troop.report.formatting import gibi, mega
 from troop.report.outline import outline
+from troop.shared import formatting
 
 _TEXT = st.text(st.characters(exclude_categories=("C", "Z"), include_characters=" \n\t"), max_size=12)
 _SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | _TEXT
@@ -75,8 +77,8 @@ def test_an_outline_looks_like_a_file() -> None:
         (formatting.percent(0.00001), "below 0.0001 %"),
         (formatting.percent(0), "0 %"),
         (formatting.share(0.974), "97 %"),
-        (formatting.mega(1_740_000), "1.74"),
-        (formatting.gibi(2 * 2**30), "2.00"),
+        (mega(1_740_000), "1.74"),
+        (gibi(2 * 2**30), "2.00"),
         (formatting.money(None), formatting.NOTHING),
         (formatting.money(0), "$0.00"),
         (formatting.money(1234.5), "$1,234.50"),

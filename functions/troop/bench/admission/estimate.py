@@ -19,7 +19,6 @@ from troop.bench.definition.money import (
     PER_SECOND,
     S3_GETS,
     S3_PUTS,
-    USD,
     ZERO,
     Money,
     number,
@@ -35,6 +34,7 @@ from troop.bench.money.billing import billed, hours, months
 from troop.bench.money.costs import Cost, Item
 from troop.bench.money.prices import Prices, loading, storage
 from troop.bench.records.record import PlannedStep
+from troop.shared.formatting import USD
 from troop.shared.settings import NO_LIMIT
 
 FORMAT = "troop.estimate/1"

@@ -13,7 +13,7 @@ from troop.bench.admission.estimate import LICENSE, NODE_HOUR, OWN, TRAFFIC, Est
 from troop.bench.definition import names
 from troop.bench.definition.definition import ON_DEMAND, SPOT
 from troop.bench.definition.limits import setting
-from troop.bench.definition.money import PER_SECOND, USD, ZERO, rounded, shown, total
+from troop.bench.definition.money import PER_SECOND, ZERO, rounded, shown, total
 from troop.bench.definition.problems import Problem
 from troop.bench.money import costs, prices
 from troop.bench.money.billing import billed, hours, months, seconds_between
@@ -22,6 +22,7 @@ from troop.bench.money.prices import Prices, loading, storage
 from troop.bench.records.record import FINAL, Cell, CellStatus, Kind, Resource
 from troop.shared import codec
 from troop.shared.codec import stored
+from troop.shared.formatting import USD
 
 FORMAT = "troop.terms/1"
 

@@ -18,8 +18,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 from troop.bench.aws.price_cache import PriceCache
 from troop.bench.aws.price_list import PriceList
 from troop.bench.aws.spot_prices import read_spot_prices
-from troop.bench.definition.money import USD, committed_of, exact
+from troop.bench.definition.money import committed_of, exact
 from troop.bench.money.prices import CROSS_ZONE_GB, Prices, VolumePrice
+from troop.shared.formatting import USD
 
 LIST_PRICE_AGE, SPOT_PRICE_AGE = timedelta(days=1), timedelta(hours=1)
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from decimal import ROUND_HALF_EVEN, ROUND_UP, Decimal
 from typing import Any
 
+from troop.shared.formatting import USD
+
 PER_SECOND, HOURLY = "per-second", "hourly"
 BILLINGS = (PER_SECOND, HOURLY)
 """The ways to bill a node's time, see :mod:`troop.bench.money.billing`."""
-
-USD = "USD"
 
 ZERO = Decimal(0)
 

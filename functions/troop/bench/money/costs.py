@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from troop.bench.definition.money import USD, ZERO, rounded, total
+from troop.bench.definition.money import ZERO, rounded, total
 from troop.shared import codec
 from troop.shared.codec import stored
+from troop.shared.formatting import USD
 
 _ROUNDED, _REQUIRED = stored(encode=rounded, required=True), stored(required=True)
 

@@ -8,9 +8,10 @@ from decimal import Decimal
 from typing import Any
 
 from troop.bench.definition.definition import SPOT
-from troop.bench.definition.money import CROSS_ZONE, INITIALIZATION, STORAGE, USD, Committed, Money
+from troop.bench.definition.money import CROSS_ZONE, INITIALIZATION, STORAGE, Committed, Money
 from troop.shared import codec
 from troop.shared.codec import stored
+from troop.shared.formatting import USD
 
 FORMAT = "troop.prices/1"
 

@@ -183,3 +183,31 @@ def test_unreadable_change_calendar_is_an_assumption_and_hides_no_forecast(
         page = calendar_ahead.document(basis, account.clock(), 2)
     assert bool(page["expected"]) == (reason == "terminate")
     assert sum(assumption in one for one in page["assumptions"]) == 1
+
+
+def test_plan_of_a_unit_names_minute_and_instance_or_the_odds_without_the_salt(
+    run: Plan, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account.group("web-v1")
+    today = planned_units(run)["web"]
+    text = run("--unit", "web-v1", "--days", "3").stdout
+    assert len(text.splitlines()) == 6
+    line = next(one for one in text.splitlines() if one.startswith("Fri 2026-11-20"))
+    assert line.split()[2:5] == ["yes", today["local_tick"][11:16], today["target"]["instance_id"]]
+    assert "Next: web loses" in text
+    with calls(monkeypatch, refusing("GetSecretValue", "AccessDeniedException")):
+        odds = run("--unit", "web")
+    assert odds.exit_code == 0, odds.output
+    assert today["target"]["instance_id"] not in odds.stdout
+    assert "These are odds" in odds.stdout
+    assert "must allow secretsmanager:GetSecretValue" in odds.stdout
+    assert "100 %" in odds.stdout
+
+
+def test_plan_of_a_unit_refuses_other_days_and_unknown_names(run: Plan, account: Account) -> None:
+    account.group("web-v1")
+    for words in (("--unit", "web", "--day", "2026-11-20"), ("--days", "3")):
+        assert run(*words).exit_code == Exit.USAGE
+    unknown = run("--unit", "wed")
+    assert unknown.exit_code == Exit.NO_SUCH_UNIT
+    assert "did you mean web?" in unknown.stderr

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from cli.forecasts import calendar_ahead, policy_preview
+from cli.forecasts import calendar_ahead, policy_preview, unit_ahead
 from cli.forecasts.calendar_ahead import Basis
 from tests.unit.cli.web.page_world import NOW, Ahead, World
 from troop.chaos.facts import Switch
@@ -51,7 +51,7 @@ def test_the_preview_predicts_what_the_calendar_does_after_the_change(basis: Bas
     assert document["next_possible"] == [None, "2026-11-23T12:00:00.000Z"]
     assert {row["before"]["reason"] for row in document["days"]} == {"not-rolled"}
     changed = replace(basis, account=replace(basis.account, items={"web": {**item, **changes}}))
-    last = (date(2026, 11, 23) + timedelta(days=policy_preview.DAYS - 1)).isoformat()
+    last = (date(2026, 11, 23) + timedelta(days=unit_ahead.DAYS - 1)).isoformat()
     calendar = calendar_ahead.document(changed, NOW, 3)["expected"]
     expected = [(hit["day"], hit["at"]) for hit in calendar if hit["unit"] == "web" and hit["day"] <= last]
     assert [(row["day"], row["after"]["at"]) for row in document["days"] if row["after"]["hit"]] == expected

@@ -1,0 +1,119 @@
+"""Formats numbers, amounts, times and counts for people: three significant digits, and nouns in the right number. Pure.
+
+Unknown values become a dash.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+USD = "USD"
+NOTHING = "\N{EN DASH}"
+SPACE = "\N{NO-BREAK SPACE}"
+"""Between a number and its unit. Commands print an ordinary space."""
+
+
+def plain(value: float | None) -> str:
+    """Formats three significant digits, or all before the decimal point: ``0.042``, ``3.14``, ``27.5``, ``12,345``."""
+    if value is None or not math.isfinite(value):
+        return NOTHING
+    size = abs(value)
+    if size >= 99.95 or size == 0:
+        return f"{value:,.0f}"
+    if size >= 9.995:
+        return f"{value:.1f}"
+    return f"{value:.2f}" if size >= 0.0995 else f"{value:.3f}"
+
+
+def whole(value: float | None) -> str:
+    """Formats a whole number: ``1,234,567``."""
+    return NOTHING if value is None or not math.isfinite(value) else f"{value:,.0f}"
+
+
+def short(value: float | None) -> str:
+    """Formats a key figure: ``1.24 million``, ``358,000``, ``873``."""
+    if value is None or not math.isfinite(value):
+        return NOTHING
+    for size, name in ((1e9, "billion"), (1e6, "million")):
+        if abs(value) >= size * 0.9995:
+            return f"{value / size:.3g}{SPACE}{name}"
+    return whole(float(f"{value:.4g}")) if abs(value) >= 1000 else plain(value)
+
+
+def percent(value: float | None) -> str:
+    """Formats a percentage: ``82 %`` for 82.3; small ones with more digits: ``0.4 %``, ``0.004 %``."""
+    if value is None or not math.isfinite(value):
+        return NOTHING
+    size = abs(value)
+    if size >= 9.95 or size == 0:
+        return f"{value:.0f}{SPACE}%"
+    if size >= 0.095:
+        return f"{value:.1f}{SPACE}%"
+    return f"{value:.1g}{SPACE}%" if size >= 0.0001 else f"below 0.0001{SPACE}%"
+
+
+def share(value: float | None) -> str:
+    """Formats a fraction: ``97 %`` for 0.97."""
+    return percent(None if value is None else value * 100)
+
+
+def money(amount: float | None, currency: str = USD) -> str:
+    """Formats an amount: ``$12.30``; less than a dollar with more digits: ``$0.0423``."""
+    if amount is None or not math.isfinite(amount):
+        return NOTHING
+    sign = "$" if currency == USD else f"{currency}{SPACE}"
+    minus, size = ("\N{MINUS SIGN}" if amount < 0 else ""), abs(amount)
+    if size >= 0.995 or size == 0:
+        return f"{minus}{sign}{size:,.2f}"
+    if size < 0.000001:
+        return f"less than {sign}0.000001"
+    places = min(6, max(2, 2 - math.floor(math.log10(size))))
+    text = f"{size:.{places}f}"
+    return f"{minus}{sign}{text.rstrip('0') if len(text.rstrip('0').split('.')[1]) >= 2 else f'{size:.2f}'}"
+
+
+def price(amount: float | None, currency: str = USD) -> str:
+    """Formats a unit price with all digits: ``$0.1412``."""
+    if amount is None or not math.isfinite(amount):
+        return NOTHING
+    whole_part, _, digits = f"{amount:,.9f}".partition(".")
+    sign = "$" if currency == USD else f"{currency}{SPACE}"
+    return f"{sign}{whole_part}.{digits.rstrip('0'):0<2}"
+
+
+def moment(at: datetime | None, places: str = "minutes") -> str:
+    """Formats a time: ``2026-11-21 15:03 UTC``; with ``places="seconds"`` to the second."""
+    if at is None:
+        return NOTHING
+    form = "%Y-%m-%d %H:%M:%S" if places == "seconds" else "%Y-%m-%d %H:%M"
+    return f"{(at if at.tzinfo is None else at.astimezone(UTC)).strftime(form)} UTC"
+
+
+def duration(seconds: float | None) -> str:
+    """Formats a duration: ``45 s``, ``10 min``, ``1 h 12 min``."""
+    if seconds is None or not math.isfinite(seconds):
+        return NOTHING
+    if seconds < 119.5:
+        return f"{round(seconds, 1 if seconds < 10 else None):g}{SPACE}s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes}{SPACE}min" + (f" {rest}{SPACE}s" if rest else "")
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours}{SPACE}h" + (f" {minutes}{SPACE}min" if minutes else "")
+
+
+def counted(number: int, thing: str) -> str:
+    """Formats a count with its noun: ``1 cell``, ``1,200 cells``."""
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
+
+
+def listed(parts: Mapping[str, int]) -> str:
+    """Formats counts by name: ``3 eu-west-1a, 3 eu-west-1b``."""
+    return ", ".join(f"{number:,}{SPACE}{name}" for name, number in parts.items()) or NOTHING
+
+
+def sentence(items: Sequence[str], joint: str = "and") -> str:
+    """Joins items: ``a, b and c``."""
+    return f" {joint} ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)

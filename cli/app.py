@@ -32,6 +32,10 @@ class Commands(LazyGroup):
             "cli.commands.why:why",
             "Explain in one sentence why a unit was skipped, or the outcome of its termination.",
         ),
+        "changes": (
+            "cli.commands.changes:changes",
+            "Show who changed policies and the switch, when, and from what to what, newest first.",
+        ),
         "groups": (
             "cli.commands.groups:groups",
             "List all Auto Scaling groups with their policy, and why those that do not take part are skipped.",

@@ -22,6 +22,7 @@ ROUTES = (
     "GET /groups/{unit}",
     "PATCH /groups/{unit}",
     "GET /policies",
+    "GET /changes",
     "GET /switch",
     "PATCH /switch",
     "GET /health",

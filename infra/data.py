@@ -89,7 +89,7 @@ def make_table(scope: Construct, described: tables.Table, *, retain: bool) -> dy
         projection = dynamodb.ProjectionType.ALL if index.projected is None else dynamodb.ProjectionType.INCLUDE
         table.add_global_secondary_index(
             index_name=index.name,
-            partition_key=_text(index.partition),
+            partition_key=_number(index.partition) if index.numbered else _text(index.partition),
             sort_key=_text(index.sort),
             projection_type=projection,
             non_key_attributes=None if index.projected is None else list(index.projected),
@@ -156,3 +156,7 @@ def removal(retain: bool) -> cdk.RemovalPolicy:
 def _text(name: str) -> dynamodb.Attribute:
     """A key of a table or an index."""
     return dynamodb.Attribute(name=name, type=dynamodb.AttributeType.STRING)
+
+
+def _number(name: str) -> dynamodb.Attribute:
+    return dynamodb.Attribute(name=name, type=dynamodb.AttributeType.NUMBER)

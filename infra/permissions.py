@@ -25,7 +25,14 @@ from troop.chaos.change_calendars import documents
 from troop.chaos.work_keys import TICKS_PREFIX
 from troop.shared.calendars import Calendar
 from troop.shared.state_keys import BENCH_WRITERS, SWITCH, WRITERS, written_by
-from troop.shared.tables import DECISIONS_BY_DAY, EVENTS_BY_OPEN, EVENTS_BY_TIME, EVENTS_BY_UNIT, Index
+from troop.shared.tables import (
+    CHANGES_BY_TIME,
+    DECISIONS_BY_DAY,
+    EVENTS_BY_OPEN,
+    EVENTS_BY_TIME,
+    EVENTS_BY_UNIT,
+    Index,
+)
 from troop.shared.tags import UNTOUCHABLE_TAGS
 
 GROUP_NAME_TAG = "aws:autoscaling:groupName"
@@ -137,8 +144,8 @@ def api(data: Data, on_demand: sfn.IStateMachine, has_benchmarks: bool) -> list[
         allow(["states:StartExecution"], on_demand.state_machine_arn),
         allow(
             ["dynamodb:Query"],
-            *(index(data.events, EVENTS_BY_TIME), index(data.events, EVENTS_BY_UNIT), data.changes.table_arn),
-            *(data.decisions.table_arn, index(data.decisions, DECISIONS_BY_DAY)),
+            *(index(data.events, EVENTS_BY_TIME), index(data.events, EVENTS_BY_UNIT)),
+            *(data.decisions.table_arn, index(data.decisions, DECISIONS_BY_DAY), index(data.changes, CHANGES_BY_TIME)),
         ),
         allow([*_READ_ITEMS, "dynamodb:ConditionCheckItem"], data.state.table_arn),
         allow(
@@ -146,7 +153,7 @@ def api(data: Data, on_demand: sfn.IStateMachine, has_benchmarks: bool) -> list[
             data.group_tags.table_arn,
         ),
         *writes_state(data.state, "api", WRITERS | BENCH_WRITERS if has_benchmarks else WRITERS),
-        allow(["dynamodb:PutItem"], data.changes.table_arn),
+        allow(["dynamodb:PutItem", "dynamodb:Query"], data.changes.table_arn),
     ]
 
 

@@ -233,7 +233,7 @@ def imports(template: Mapping[str, Any], chosen: Mapping[str, RetainedTable]) ->
 
     Raises:
         CliError: FAILED, for a table whose keys or indices differ from the template's: CloudFormation would import it
-            without noticing.
+            without noticing. The deployment creates one index that a table lacks; an update can create no more.
     """
     tables_by_id = {}
     for logical_id, part in parts(template).items():
@@ -241,7 +241,9 @@ def imports(template: Mapping[str, Any], chosen: Mapping[str, RetainedTable]) ->
         if table is None:
             continue
         expected = _schema(template["Resources"][logical_id]["Properties"])
-        if wrong := sorted(i or "its key" for i in expected if table.schema.get(i) != expected[i]):
+        lacking = [index for index in expected if index not in table.schema]
+        differing = [index for index in expected if index in table.schema and table.schema[index] != expected[index]]
+        if wrong := sorted(index or "its key" for index in [*differing, *lacking[1:]]):
             raise CliError(
                 Exit.FAILED,
                 f"the retained table {table.name} does not fit this version ({', '.join(wrong)}): create the index as "

@@ -44,7 +44,7 @@ def adopt(
             ChangeSetName=_CHANGE_SET,
             ChangeSetType="IMPORT",
             TemplateBody=json.dumps(
-                {"Resources": {key: resource_without_stream(template["Resources"][key]) for key in tables}}
+                {"Resources": {key: resource_of(table, template["Resources"][key]) for key, table in tables.items()}}
             ),
             ResourcesToImport=[
                 {"ResourceType": TABLE, "LogicalResourceId": key, "ResourceIdentifier": {"TableName": table.name}}
@@ -90,7 +90,7 @@ def adopt_into(
     end_streams(session, tables)
     file = assembly / f"{deployment}.template.json"
     synthesised = file.read_text(encoding="utf-8")
-    taken = {key: resource_without_stream(template["Resources"][key]) for key in tables}
+    taken = {key: resource_of(table, template["Resources"][key]) for key, table in tables.items()}
     file.write_text(json.dumps({**template, "Resources": {**template["Resources"], **taken}}), encoding="utf-8")
     mapping = json.dumps({key: {"TableName": table.name} for key, table in tables.items()})
     options = ("--app", str(assembly), "--force", "--resource-mapping-inline", mapping)  # more changes than the tables
@@ -137,13 +137,22 @@ def end_streams(session: boto3.Session, tables: Mapping[str, RetainedTable]) -> 
             dynamodb.get_waiter("table_exists").wait(TableName=name, WaiterConfig=WAIT)  # until it is active
 
 
-def resource_without_stream(resource: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the resource without a stream, as the table is.
+def resource_of(table: RetainedTable, resource: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns the resource as the table is: without a stream, and without an index that only later versions have.
 
-    CloudFormation does not check what it imports: with a stream in the template, the next deployment would not create
-    one.
+    CloudFormation does not check what it imports: the next deployment would not create what the template already has.
     """
     properties = {key: value for key, value in resource["Properties"].items() if key != "StreamSpecification"}
+    if "GlobalSecondaryIndexes" in properties:
+        has = [index for index in properties["GlobalSecondaryIndexes"] if index["IndexName"] in table.schema]
+        schemas = [properties["KeySchema"], *(index["KeySchema"] for index in has)]
+        keys = {key["AttributeName"] for schema in schemas for key in schema}
+        properties |= {
+            "GlobalSecondaryIndexes": has,
+            "AttributeDefinitions": [one for one in properties["AttributeDefinitions"] if one["AttributeName"] in keys],
+        }
+        if not has:
+            del properties["GlobalSecondaryIndexes"]
     return {**resource, "Properties": properties}
 
 

@@ -15,6 +15,7 @@ def create_table(dynamodb: Any, table: Table, name: str = "") -> None:
     """
     schemas = [(table.partition, table.sort), *((one.partition, one.sort) for one in table.indices)]
     keys = {key for schema in schemas for key in schema if key}
+    numbers = {one.partition for one in table.indices if one.numbered}
     indices = [
         {"IndexName": one.name, "KeySchema": _schema(one.partition, one.sort), "Projection": _projection(one.projected)}
         for one in table.indices
@@ -23,7 +24,9 @@ def create_table(dynamodb: Any, table: Table, name: str = "") -> None:
         TableName=name or table.name,
         BillingMode="PAY_PER_REQUEST",
         KeySchema=_schema(table.partition, table.sort),
-        AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in sorted(keys)],
+        AttributeDefinitions=[
+            {"AttributeName": key, "AttributeType": "N" if key in numbers else "S"} for key in sorted(keys)
+        ],
         **({"GlobalSecondaryIndexes": indices} if indices else {}),
     )
 

@@ -1,11 +1,13 @@
-"""Formats events for tables."""
+"""Formats events for tables, and checks the names in their filters."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from cli.client.client import TroopClient
 from cli.shared import show
+from cli.shared.errors import CliError, Exit
 from troop.chaos.events import exception_of
 
 
@@ -29,3 +31,32 @@ def _difference(event: Mapping[str, Any]) -> str:
     """Returns how the replacement differs; "" if it does not. Older deployments do not state it."""
     replacement = event.get("replacement") or {}
     return str(replacement["summary"]) if replacement.get("differences") else ""
+
+
+def check_names(client: TroopClient, group: str | None, unit: str | None) -> None:
+    """Runs :func:`_refuse_unknown`, and ignores errors of its look-ups.
+
+    Raises:
+        CliError: NO_SUCH_UNIT.
+    """
+    try:
+        _refuse_unknown(client, group, unit)
+    except CliError as error:
+        if error.code is Exit.NO_SUCH_UNIT:
+            raise
+
+
+def _refuse_unknown(client: TroopClient, group: str | None, unit: str | None) -> None:
+    """Refuses names that have neither events nor a unit or group: an empty list would hide a typing error.
+
+    Raises:
+        CliError: NO_SUCH_UNIT, with similar names, or with what the name belongs to; other codes from the look-up.
+    """
+    if unit and not client.events({"unit": unit}, 1) and (owner := client.known_unit(unit)["unit"]) != unit:
+        raise CliError(Exit.NO_SUCH_UNIT, f"{unit} is a group of the unit {owner}: --unit {owner}")
+    if group and not client.events({"group": group}, 1):
+        record = client.known_unit(group)
+        groups = [member["group"] for member in record["groups"]]
+        if record["unit"] == group and group not in groups:
+            groups_hint = f", of the groups {', '.join(groups[:5])}" if groups else ""
+            raise CliError(Exit.NO_SUCH_UNIT, f"{group} is a unit{groups_hint}: --unit {group}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from cli.chaos.changes import who
 from cli.shared import show
 from troop.shared.state_keys import REAPER_OFF, SCHEDULES_OFF
 
@@ -26,6 +27,5 @@ def _chaos(switch: Mapping[str, Any]) -> str:
 def who_and_why(switch: Mapping[str, Any]) -> str:
     """Returns who changed the switch last, when and why; "" while the settings apply. Older APIs do not return it."""
     by, at, reason = (str(switch.get(key) or "") for key in ("changed_by", "changed_at", "reason"))
-    who = by.rpartition("/")[2] or by
-    words = ", ".join(filter(None, (who, show.moment(at) if at else "")))
+    words = ", ".join(filter(None, (who(by), show.moment(at) if at else "")))
     return ": ".join(filter(None, (words, reason)))

@@ -17,6 +17,7 @@ from troop.chaos.units import unit_to_url
 
 EVENTS_PAGE = 100
 DECISIONS_PAGE = 100
+CHANGES_PAGE = 100
 GROUPS_PAGE = 50
 POLICIES_PAGE = 100
 """The longest pages that the API returns."""
@@ -56,6 +57,10 @@ class TroopClient:
         return listed(
             lambda page: self.calls.ok("GET", "decisions", {**query, **page}), "decisions", limit, DECISIONS_PAGE
         )
+
+    def changes(self, query: Mapping[str, str], limit: int) -> list[dict[str, Any]]:
+        """Lists up to ``limit`` changes, newest first. ``query``: parameters of GET /changes, as for events."""
+        return listed(lambda page: self.calls.ok("GET", "changes", {**query, **page}), "changes", limit, CHANGES_PAGE)
 
     def groups(self) -> Iterator[dict[str, Any]]:
         """Yields all groups of the account and region."""

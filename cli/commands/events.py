@@ -10,13 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from cli.chaos import banner
-from cli.chaos.events import row
+from cli.chaos.events import check_names, row
 from cli.client.client import TroopClient
 from cli.client.connection import connection
 from cli.shared import listings, show, times, watching
 from cli.shared.errors import CliError, Exit
 from cli.shared.listings import Column, Form
-from cli.shared.times import parse_moment
 from cli.shared.watching import Watch
 from troop.chaos.events import OPEN, Status
 from troop.shared import moments, values
@@ -76,7 +75,7 @@ def events(
         """Returns the query; ages and days depend on the time of each look."""
         now = times.now()
         query = {"group": group, "unit": unit, "status": status and str(status)}
-        query |= {"since": _moment("--since", since, now), "until": _moment("--until", until, now)}
+        query |= {"since": times.moment_of("--since", since, now), "until": times.moment_of("--until", until, now)}
         query |= _day_bounds(day, now) if day else {}
         return {key: value for key, value in query.items() if value}
 
@@ -84,7 +83,7 @@ def events(
     client = connection(ctx).client
     if follow:
         if (group or unit) and not client.events(query, 1):
-            _check(client, group, unit)
+            check_names(client, group, unit)
         banner.ask(client)()
         _follow(client, query, limit, form is Form.JSON)
         return
@@ -93,7 +92,7 @@ def events(
         tell_banner = banner.ask(client)
         terminations = client.events(filters(), limit)
         if not terminations:
-            _check(client, group, unit)
+            check_names(client, group, unit)
         return listings.ordered(terminations, _COLUMNS, sort, reverse), tell_banner
 
     def tell(state: tuple[list[dict[str, Any]], Callable[[], None]]) -> None:
@@ -132,44 +131,6 @@ def _day_bounds(text: str, now: datetime) -> dict[str, str | None]:
     except (values.BadValue, OverflowError):
         raise CliError(Exit.USAGE, f"--day is {text!r}: must be a day, YYYY-MM-DD, today or yesterday") from None
     return {"since": moments.iso(times.midnight(day)), "until": moments.iso(following)}
-
-
-def _check(client: TroopClient, group: str | None, unit: str | None) -> None:
-    """Runs :func:`_check_names`, and ignores errors of its look-ups.
-
-    Raises:
-        CliError: NO_SUCH_UNIT.
-    """
-    try:
-        _check_names(client, group, unit)
-    except CliError as error:
-        if error.code is Exit.NO_SUCH_UNIT:
-            raise
-
-
-def _check_names(client: TroopClient, group: str | None, unit: str | None) -> None:
-    """Refuses names that have neither events nor a unit or group: an empty list would hide a typing error.
-
-    Raises:
-        CliError: NO_SUCH_UNIT, with similar names, or with what the name belongs to; other codes from the look-up.
-    """
-    if unit and not client.events({"unit": unit}, 1) and (owner := client.known_unit(unit)["unit"]) != unit:
-        raise CliError(Exit.NO_SUCH_UNIT, f"{unit} is a group of the unit {owner}: --unit {owner}, or --group {unit}")
-    if group and not client.events({"group": group}, 1):
-        record = client.known_unit(group)
-        groups = [member["group"] for member in record["groups"]]
-        if record["unit"] == group and group not in groups:
-            groups_hint = f", of the groups {', '.join(groups[:5])}" if groups else ""
-            raise CliError(Exit.NO_SUCH_UNIT, f"{group} is a unit{groups_hint}: --unit {group}")
-
-
-def _moment(option: str, text: str | None, now: datetime) -> str | None:
-    if text is None:
-        return None
-    try:
-        return moments.iso(parse_moment(text, now))
-    except ValueError as error:
-        raise CliError(Exit.USAGE, f"{option}: {error}") from None
 
 
 def _follow(client: TroopClient, query: Mapping[str, str], limit: int, as_json: bool) -> None:

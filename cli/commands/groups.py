@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from cli.chaos import banner
+from cli.chaos.changes import in_words, who
 from cli.chaos.events import row
 from cli.chaos.units import missing_alarms, outlook, possible, state
 from cli.client.connection import connection
@@ -171,5 +172,4 @@ def _event(event: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _change(change: Mapping[str, Any]) -> tuple[Any, ...]:
-    parts = [f"{key}: {show.plain(c.get('old'))} -> {show.plain(c.get('new'))}" for key, c in change["changes"].items()]
-    return (show.moment(change["at"]), change["caller"], "; ".join(parts))
+    return (show.moment(change["at"]), who(change["caller"]), in_words(change))

@@ -11,6 +11,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "status": ("troop status", "troop status --watch 10"),
     "events": ("troop events --day yesterday --status UNRECOVERED", "troop events --unit web --since 2w -o csv"),
     "why": ("troop why web", "troop why web --day yesterday --all"),
+    "changes": ("troop changes --since yesterday", "troop changes --unit web -o json"),
     "groups": (
         "troop groups --takes-part no --sort owner",
         "troop groups --owner payments --skipped-because alarm -o wide",

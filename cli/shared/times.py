@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime, time, timedelta
 
+from cli.shared.errors import CliError, Exit
+from troop.shared import moments
+
 _AGO = re.compile(r"([0-9]{1,6})\s*([mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 EXPECTED = (
@@ -46,6 +49,20 @@ def parse_moment(text: str, now: datetime) -> datetime:
         return datetime.fromisoformat(text.strip()).astimezone(UTC)
     except (ValueError, OverflowError):
         raise ValueError(f"{text!r} is not {EXPECTED}") from None
+
+
+def moment_of(option: str, text: str | None, now: datetime) -> str | None:
+    """Returns the moment that an option gives, for a query.
+
+    Raises:
+        CliError: USAGE.
+    """
+    if text is None:
+        return None
+    try:
+        return moments.iso(parse_moment(text, now))
+    except ValueError as error:
+        raise CliError(Exit.USAGE, f"{option}: {error}") from None
 
 
 def duration(seconds: float | None) -> str:

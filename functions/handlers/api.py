@@ -19,7 +19,7 @@ from troop.bench.api.run_answers import MOST_LISTED, refused
 from troop.bench.definition.problems import BadBenchmarkError
 from troop.bench.flows.fleet_service import FleetOverError, ScaledAtOnceError
 from troop.bench.flows.run_service import BucketError, OtherRunError
-from troop.chaos.api import decisions, events, groups, health, policies, simian, switch, terminations
+from troop.chaos.api import changes, decisions, events, groups, health, policies, simian, switch, terminations
 from troop.report.api import reports
 from troop.shared.api.errors import CodedError, message_response
 from troop.shared.api.requests import READS_ITS_OWN, SIGNED, body_problem, caller_of, command_problem
@@ -34,6 +34,7 @@ ROUTES = (
     decisions,
     groups,
     policies,
+    changes,
     switch,
     health,
     terminations,

@@ -138,6 +138,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | allow("<Decisions.Arn>", "dynamodb:Query")
     | allow("<Decisions.Arn>/index/by-day", "dynamodb:Query")
     | allow("<Changes.Arn>", "dynamodb:Query", "dynamodb:PutItem")
+    | allow("<Changes.Arn>/index/by-time", "dynamodb:Query")
     | API_OF_BENCHMARKS
     | HEALTH
     | allow("*", "cloudwatch:DescribeAlarms")

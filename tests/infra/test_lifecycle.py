@@ -18,7 +18,7 @@ from lifecycle.bootstrap import bootstrap_missing
 from lifecycle.leftovers import buckets_to_empty, leftovers
 from lifecycle.resources import Resource
 from lifecycle.retained import RetainedTable, imports
-from lifecycle.takeover import resource_without_stream
+from lifecycle.takeover import resource_of
 from lifecycle.zones import zones_there
 from tests.infra.cfn import resources_of
 from tests.infra.conftest import Synthesised
@@ -34,9 +34,10 @@ def ids(template: Template) -> dict[str, str]:
 
 def test_every_table_says_itself_what_it_holds_and_of_which_deployment(template: Template) -> None:
     """The stack's tags go with a deployment that is rolled back; what takes a table over has to agree with it."""
+    there = RetainedTable("t", "Events", datetime(2026, 11, 20, tzinfo=UTC), 1, {})
     for name, table in resources_of(template, TABLE).items():
         expected = [{"Key": DATA_TAG, "Value": name}, {"Key": DEPLOYMENT_TAG, "Value": {"Ref": "AWS::StackName"}}]
-        assert table["Properties"]["Tags"] == resource_without_stream(table)["Properties"]["Tags"] == expected
+        assert table["Properties"]["Tags"] == resource_of(there, table)["Properties"]["Tags"] == expected
 
 
 def test_all_data_stays_and_comes_with_the_commands_that_remove_it(template: Template) -> None:

@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import Any
 
 from troop.chaos.policy import PARSERS
+from troop.shared.state_keys import UNIT
 from troop.shared.values import BadValue
 
 MOST_NAMES = 50
@@ -39,6 +40,11 @@ class Change:
     caller: str
     values: Mapping[str, tuple[Any, Any]]
     replaces: str | None = None
+
+    @property
+    def unit(self) -> str | None:
+        """The unit whose policy changed; None for the switch."""
+        return self.subject.removeprefix(UNIT) if self.subject.startswith(UNIT) else None
 
 
 def request_of(item: Mapping[str, Any]) -> str | None:

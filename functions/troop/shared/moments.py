@@ -25,3 +25,11 @@ def parse(text: str) -> datetime:
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} has no offset from UTC")
     return moment.astimezone(UTC)
+
+
+def key_range(since: datetime | None, until: datetime | None) -> tuple[str, str]:
+    """Returns the first and the last sort key that begins with a moment from ``since`` on, and before ``until``.
+
+    "#" sorts before every character of a moment, so a bare moment precedes all keys of that moment.
+    """
+    return iso(since) if since else "0", iso(until) if until else "9999-12-31T23:59:59.999Z~"

@@ -15,12 +15,14 @@ class Index:
     Attributes:
         partition, sort: attributes; an item without one of them is not in the index.
         projected: its attributes other than keys; None for all of them.
+        numbered: whether the partition is a number.
     """
 
     name: str
     partition: str
     sort: str = "at"
     projected: tuple[str, ...] | None = None
+    numbered: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,8 +74,11 @@ DECISIONS_BY_DAY = Index(
 DECISIONS = Table("Decisions", "unit", "tick", indices=(DECISIONS_BY_DAY,), expires="expires_at")
 """The decisions of each tick about each unit."""
 
-CHANGES = Table("Changes", "subject", "at", streamed=True)
-"""Changes of policies and of the switch, with their authors."""
+CHANGES_BY_TIME = Index("by-time", "schema", numbered=True)
+"""The index of the changes of all subjects. All records have the same ``schema``, also those older than the index."""
+
+CHANGES = Table("Changes", "subject", "at", indices=(CHANGES_BY_TIME,), streamed=True)
+"""Changes of policies and of the switch, with their authors. ``at`` is unique: a moment and the id of the request."""
 
 RUNS_BY_TIME = Index("by-time", "kind")
 RUNS_BY_OPEN = Index("by-open", "open")

@@ -96,6 +96,7 @@ class FakeApi:
     units: dict[str, dict[str, Any]] = field(default_factory=dict)
     events: list[dict[str, Any]] = field(default_factory=list)
     decisions: list[dict[str, Any]] = field(default_factory=list)
+    log: list[dict[str, Any]] = field(default_factory=list)
     switch: dict[str, Any] = field(default_factory=lambda: {"halted": False, "leashed": True})
     checks: list[dict[str, Any]] = field(default_factory=list)
     time_zones: str | None = zones.VERSION
@@ -136,6 +137,9 @@ class FakeApi:
         name = unquote(rest.replace("~", "%"))
         if kind == "events":
             return self._page("events", [e for e in self.events if _matches(e, query or {})], query or {})
+        if kind == "changes":
+            matches = [c for c in self.log if query is None or query.get("unit", c["unit"]) == c["unit"]]
+            return self._page("changes", matches, query or {})
         if kind == "decisions":
             filters = {key: value for key, value in (query or {}).items() if key in ("unit", "day")}
             matches = [d for d in self.decisions if all(d[key] == value for key, value in filters.items())]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,24 @@ def test_a_table_is_taken_over_without_the_stream_that_others_have_heard_already
     assert cloudformation.template["Resources"]["Events"]["Properties"] == {"TableName": "e"}
     assert not dynamodb.describe_table(TableName="e")["Table"].get("StreamSpecification", {}).get("StreamEnabled")
     assert cloudformation.deleted == []
+
+
+def test_index_of_a_later_version_is_left_to_the_deployment(
+    session: boto3.Session, cloudformation: CloudFormation
+) -> None:
+    """CloudFormation believes what it imports: the index would never be made."""
+    schemas = {"": ("event_id", "HASH"), "by-time": ("kind", "HASH"), "by-unit": ("unit", "HASH")}
+    keys = {name: [{"AttributeName": key, "KeyType": kind}] for name, (key, kind) in schemas.items()}
+    template = {"Resources": {"Events": {"Type": "AWS::DynamoDB::Table", "Properties": {
+        "KeySchema": keys[""],
+        "GlobalSecondaryIndexes": [{"IndexName": name, "KeySchema": keys[name]} for name in ("by-time", "by-unit")],
+        "AttributeDefinitions": [{"AttributeName": key, "AttributeType": "S"} for key, _ in schemas.values()],
+    }}}}  # fmt: skip
+    has = {name: (("HASH", schemas[name][0]),) for name in ("", "by-unit")}
+    adopt(session, "Troop", template, {"Events": replace(table()["Events"], schema=has)})
+    properties = cloudformation.template["Resources"]["Events"]["Properties"]
+    assert [index["IndexName"] for index in properties["GlobalSecondaryIndexes"]] == ["by-unit"]
+    assert [one["AttributeName"] for one in properties["AttributeDefinitions"]] == ["event_id", "unit"]
 
 
 def test_refused_takeover_leaves_nothing_behind(session: boto3.Session, cloudformation: CloudFormation) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler.exceptions import BadRequestError, NotFoundError
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
-from pydantic import AwareDatetime
 
 from troop.chaos.api.event_models import EventOut, EventsOut
 from troop.chaos.aws.event_queries import BadPosition, EventFilter
@@ -16,7 +14,7 @@ from troop.chaos.events import Event, Status, from_url
 from troop.chaos.wiring import tables
 from troop.shared.api import cursors
 from troop.shared.api.errors import MALFORMED, answers
-from troop.shared.api.models import answered, listed
+from troop.shared.api.models import UtcMoment, answered, listed
 from troop.shared.malformed import Read
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
@@ -37,15 +35,15 @@ def list_events(
         Query(min_length=1, max_length=255, description="Terminations of the Auto Scaling group of this name"),
     ] = None,
     status: Annotated[Status | None, Query()] = None,
-    since: Annotated[AwareDatetime | None, Query(description="From this moment on (ISO 8601 with offset)")] = None,
-    until: Annotated[AwareDatetime | None, Query(description="Before this moment (ISO 8601 with offset)")] = None,
+    since: Annotated[UtcMoment | None, Query(description="From this moment on (ISO 8601 with offset)")] = None,
+    until: Annotated[UtcMoment | None, Query(description="Before this moment (ISO 8601 with offset)")] = None,
     limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE)] = 25,
     cursor: Annotated[str | None, Query(max_length=1024)] = None,
 ) -> EventsOut:
     """Lists the events that match all parameters. A page costs at most 4 queries that examine 250 events each, however
     large the table is.
     """
-    event_filter = EventFilter(unit, group, status, _utc("since", since), _utc("until", until))
+    event_filter = EventFilter(unit, group, status, since, until)
     if event_filter.since and event_filter.until and event_filter.until < event_filter.since:
         raise BadRequestError("until is before since: swap them, or omit one")
     listing = [unit, group, status, event_filter.since, event_filter.until]
@@ -73,10 +71,3 @@ def get_event(id: Annotated[str, Path(max_length=1024, description="The id from 
 
 def _name(event: Event) -> str:
     return f"Events: {event.event_id}"
-
-
-def _utc(name: str, value: AwareDatetime | None) -> datetime | None:
-    try:
-        return value.astimezone(UTC) if value else None
-    except OverflowError:
-        raise BadRequestError(f"{name} is out of range: use a moment between the years 1 and 9999 in UTC") from None

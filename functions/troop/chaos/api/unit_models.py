@@ -163,6 +163,7 @@ class ChangedOut(BaseModel):
 class ChangeOut(BaseModel):
     """A change and its author."""
 
+    unit: str | None = Field(description="The unit whose policy changed; null for the switch")
     at: Moment
     caller: str = Field(description="The caller's ARN in IAM")
     changes: dict[str, ChangedOut]
@@ -170,7 +171,7 @@ class ChangeOut(BaseModel):
     @classmethod
     def from_change(cls, change: Change) -> ChangeOut:
         changed = {k: ChangedOut(old=jsonable(old), new=jsonable(new)) for k, (old, new) in change.values.items()}
-        return cls(at=change.at, caller=change.caller, changes=changed)
+        return cls(unit=change.unit, at=change.at, caller=change.caller, changes=changed)
 
 
 class UnitOut(Listing):

@@ -4,16 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from troop.chaos.changes import Author, Change
 from troop.chaos.events import SCHEMA
 from troop.shared import moments
 from troop.shared.aws.dynamo import jsonable, plain, typed
-from troop.shared.malformed import Read, read
+from troop.shared.malformed import Malformed, read
+from troop.shared.tables import CHANGES_BY_TIME
 
 _LONGEST_SORT_KEY = 1024
 """DynamoDB's limit in bytes, which a value that was edited by hand can exceed."""
+
+
+class BadPosition(ValueError):
+    """The position is not the end of any page of the listing."""
+
+
+@dataclass(frozen=True)
+class ChangeFilter:
+    """A filter of changes: the range includes ``since`` but not ``until``. None means any.
+
+    Attributes:
+        subject: ``unit#<unit>`` or ``switch``.
+    """
+
+    subject: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True)
+class ChangePage:
+    """A page, newest first, without the malformed changes. ``position`` continues after it; None at the end."""
+
+    changes: tuple[Change, ...]
+    position: str | None
+    malformed: tuple[Malformed, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -55,18 +83,35 @@ class ChangeTable:
         except (LookupError, ValueError, TypeError, AttributeError):
             return None  # no record, or not from the API
 
-    def latest(self, subject: str, count: int) -> Read[Change]:
-        """Lists the last ``count`` changes of a subject, newest first; one query."""
-        answer = self.client.query(
-            TableName=self.table,
-            KeyConditionExpression="#subject = :subject",
-            ExpressionAttributeNames={"#subject": "subject"},
-            ExpressionAttributeValues={":subject": {"S": subject}},
-            ScanIndexForward=False,
-            ConsistentRead=True,
-            Limit=count,
-        )
-        return read(map(plain, answer["Items"]), from_item, lambda item: f"Changes: {item['subject']}, {item['at']}")
+    def page(self, change_filter: ChangeFilter, limit: int, position: str | None = None) -> ChangePage:
+        """Lists at most ``limit`` changes, newest first, after ``position`` (of an earlier page with the same filter);
+        one query. Those of one subject are read strongly consistent.
+
+        Raises:
+            BadPosition: the position lies outside the listing, where DynamoDB would refuse to start.
+        """
+        low, high = moments.key_range(change_filter.since, change_filter.until)
+        subject = change_filter.subject
+        key, value = (CHANGES_BY_TIME.partition, SCHEMA) if subject is None else ("subject", subject)
+        query: dict[str, Any] = {
+            "TableName": self.table,
+            "KeyConditionExpression": "#key = :key AND #at BETWEEN :low AND :high",
+            "ExpressionAttributeNames": {"#key": key, "#at": "at"},
+            "ExpressionAttributeValues": typed({":key": value, ":low": low, ":high": high}),
+            "ScanIndexForward": False,
+            "Limit": limit,
+            **({"IndexName": CHANGES_BY_TIME.name} if subject is None else {"ConsistentRead": True}),
+        }
+        if position is not None:
+            at, _, owner = position.partition(" ")
+            fits = len(at.encode()) <= _LONGEST_SORT_KEY and low <= at <= high
+            if not (fits and owner and subject in (None, owner)):
+                raise BadPosition(position)
+            query["ExclusiveStartKey"] = typed({key: value, "subject": owner, "at": at})
+        answer = self.client.query(**query)
+        last = plain(answer.get("LastEvaluatedKey", {}))
+        changes = read(map(plain, answer["Items"]), from_item, lambda item: f"Changes: {item['subject']}, {item['at']}")
+        return ChangePage(changes.items, f"{last['at']} {last['subject']}" if last else None, changes.malformed)
 
 
 def from_item(item: Mapping[str, Any]) -> Change:

@@ -44,12 +44,8 @@ class EventFilter:
 
     @property
     def bounds(self) -> tuple[str, str]:
-        """The range of the index's sort key, both ends included.
-
-        "#" sorts before every character of a moment, so a bare moment precedes all events of that moment.
-        """
-        low = moments.iso(self.since) if self.since else "0"
-        return low, moments.iso(self.until) if self.until else "9999-12-31T23:59:59.999Z~"
+        """The range of the index's sort key, both ends included."""
+        return moments.key_range(self.since, self.until)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from troop.chaos.aws.change_table import ChangeTable
+from troop.chaos.aws.change_table import ChangeFilter, ChangeTable
 from troop.chaos.aws.decision_queries import DecisionQueries, DecisionRecord
 from troop.chaos.aws.event_queries import EventFilter, EventQueries
 from troop.chaos.aws.groups import alarm_states, groups_page, groups_tagged, read_groups
@@ -162,7 +162,7 @@ class Units:
             unit, groups, item, self.state.unit_state(unit), self._deployment(now), now
         )
         events = self.events.page(EventFilter(unit), LATEST)
-        changes = self.changes.latest(UNIT + unit, LATEST)
+        changes = self.changes.page(ChangeFilter(UNIT + unit), LATEST)
         malformed = (*decided.malformed, *events.malformed, *changes.malformed)
         return UnitView(
             unit=unit,
@@ -174,7 +174,7 @@ class Units:
             outlook=outlook_of_unit,
             decision=decision,
             events=events.events,
-            changes=changes.items,
+            changes=changes.changes,
             malformed=malformed,
         )
 

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from troop.shared import malformed, moments, values
@@ -17,6 +26,17 @@ T = TypeVar("T")
 Answer = TypeVar("Answer")
 
 Moment = Annotated[datetime, PlainSerializer(moments.iso, return_type=str)]
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("is out of range: use a moment between the years 1 and 9999 in UTC") from None
+
+
+UtcMoment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+"""A moment in a request, with any offset."""
 
 
 LONGEST_KEY = 128

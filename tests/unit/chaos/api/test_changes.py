@@ -100,6 +100,7 @@ class TestPolicy:
         }
         assert get("/groups/web")["changes"] == [
             {
+                "unit": "web",
                 "at": NOW,
                 "caller": BEN,
                 "changes": {
@@ -218,7 +219,7 @@ class TestPuttingBack:
         assert account.state("unrecovered")["units"] == {"db"}
         assert account.state("unit#web") == {"key": "unit#web", "last_day": str(FRIDAY)}
         assert unit["changes"] == [
-            {"at": NOW, "caller": BEN, "changes": {"unrecovered": {"old": f"{FRIDAY}#web", "new": None}}}
+            {"unit": "web", "at": NOW, "caller": BEN, "changes": {"unrecovered": {"old": f"{FRIDAY}#web", "new": None}}}
         ]
         assert stored(account) == {}
 

@@ -198,7 +198,7 @@ def test_cursors_are_opaque_and_bound_to_their_listing(account: Account) -> None
         ({"status": "DEAD"}, ["status", "'LEASHED'", "'ABANDONED'"]),
         ({"since": "yesterday"}, ["since", "valid datetime"]),
         ({"since": "2026-11-20T22:50:00"}, ["since", "timezone"]),
-        ({"since": "0001-01-01T00:00:00+14:00"}, ["since is out of range", "between the years 1 and 9999"]),
+        ({"since": "0001-01-01T00:00:00+14:00"}, ["query.since: is out of range", "between the years 1 and 9999"]),
         ({"unit": ""}, ["unit", "at least 1 character"]),
         ({"unit": "x" * 256}, ["unit", "at most 255 characters"]),
         ({"since": "2026-11-21T00:00:00Z", "until": "2026-11-20T00:00:00Z"}, ["until is before since", "swap"]),

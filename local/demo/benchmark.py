@@ -39,7 +39,7 @@ class BenchmarkStory:
     def __init__(self, account: LocalAccount, outputs: dict[str, str], narrator: Narrator) -> None:
         self._account, self._tell = account, narrator
         self._api = SignedApi(outputs["ApiUrl"], account.session(), account.exports["AWS_CA_BUNDLE"])
-        self._nodes: dict[str, str] = {}
+        self._nodes: set[str] = set()
         self._there = ""
 
     def run(self) -> None:
@@ -77,14 +77,17 @@ class BenchmarkStory:
     @contextlib.contextmanager
     def _watching(self) -> Iterator[None]:
         """Prints a line for every node that starts."""
-        before, over = {one["id"] for one in self._account.instances()}, threading.Event()
+        over = threading.Event()
 
         def watch() -> None:
             while not over.wait(0.5):
-                alive = {one["id"]: str(one["address"]) for one in self._account.instances() if one["id"] not in before}
-                for node in alive.keys() - self._nodes.keys():
-                    self._tell.say(f"the node {node} boots at {alive[node]}, as a separate process", "kill")
-                    self._nodes[node] = alive[node]
+                there = self._left()
+                tagged = {str(one["InstanceId"]) for one in there["instance"]}
+                for one in self._account.instances():
+                    node = str(one["id"])
+                    if node in tagged and node not in self._nodes:
+                        self._tell.say(f"the node {node} boots at {one['address']}, as a separate process", "kill")
+                        self._nodes.add(node)
                 if self._nodes and not self._there:
                     self._there = _listing(self._left())
                     self._tell.say(f"resources now: {self._there}")
@@ -109,7 +112,7 @@ class BenchmarkStory:
                 raise DemoFailed(f"{resource['kind']} {resource['name']} is not recorded as gone")
             times = " → ".join((resource[key] or "-")[11:19] for key in ("created_at", "gone_at"))
             self._tell.text(f"{times}  {resource['kind']:18} {resource['name']}")
-        if not self._nodes.keys() <= {resource["name"] for resource in record["resources"]}:
+        if not self._nodes <= {resource["name"] for resource in record["resources"]}:
             raise DemoFailed("a node is missing from the record")
         return run
 

@@ -41,6 +41,15 @@ class DeploymentView:
         runs = [TickRun(e["executionArn"], e["status"], e["startDate"]) for p in pages for e in p["executions"]]
         return sorted(runs, key=lambda run: run.started)
 
+    def deliver_again(self, arn: str) -> str:
+        """Starts the workflow with the input of an earlier tick, as a second delivery does. Returns the new ARN.
+
+        EventBridge Scheduler delivers at least once ("Managing invocation", its user guide).
+        """
+        earlier = self._states.describe_execution(executionArn=arn)
+        started = self._states.start_execution(stateMachineArn=earlier["stateMachineArn"], input=earlier["input"])
+        return str(started["executionArn"])
+
     def failure(self, arn: str) -> str:
         """Returns the error and cause of a failed execution."""
         described = self._states.describe_execution(executionArn=arn)

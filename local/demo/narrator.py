@@ -16,6 +16,20 @@ class Narrator:
         self._start = time.monotonic()
         self._lock = threading.Lock()
         self._colour = sys.stdout.isatty()
+        self._backlog: list[str] | None = None
+
+    def aside(self) -> Narrator:
+        """Returns a narrator with the same clock, which keeps its lines until :meth:`release`."""
+        other = Narrator()
+        other._start, other._backlog = self._start, []
+        return other
+
+    def release(self) -> None:
+        """Prints the lines that were kept, and all further lines at once."""
+        with self._lock:
+            for line in self._backlog or ():
+                print(line, flush=True)
+            self._backlog = None
 
     def title(self, text: str) -> None:
         self._print("title", f"\n{text}")
@@ -29,5 +43,9 @@ class Narrator:
 
     def _print(self, style: str, text: str) -> None:
         code = _COLOURS[style]
+        line = f"\033[{code}m{text}\033[0m" if self._colour and code else text
         with self._lock:
-            print(f"\033[{code}m{text}\033[0m" if self._colour and code else text, flush=True)
+            if self._backlog is None:
+                print(line, flush=True)
+            else:
+                self._backlog.append(line)

@@ -1,13 +1,16 @@
-"""Runs the demonstration: two groups take part, one is opted out, and the deployed schedule starts the ticks.
+"""Runs the demonstration: two groups take part, one is opted out, and the deployed schedule starts the first tick.
 
-Every printed statement is checked. A benchmark follows, whose fleet is removed at the end.
+Every printed statement is checked. A benchmark runs meanwhile, whose fleet is removed at the end.
 """
 
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
 
@@ -18,6 +21,7 @@ from local.demo.groups import Groups, Member
 from local.demo.narrator import Narrator
 from local.demo.traffic import Traffic
 from local.launcher import LocalAccount
+from local.project import ROOT, tool_environment
 from local.settings import open_settings, salt_for
 
 PARTICIPANTS = ("demo-web", "demo-search")
@@ -25,10 +29,6 @@ OPTED_OUT = "demo-ledger"
 SIZE = 3
 PATIENCE = 900
 """Seconds to wait for a group, a tick or a recovery on a slow machine; usually it takes less than two minutes."""
-_START = 15
-"""Seconds in which three groups are in service, on a slow machine, too."""
-_DECISION = 2
-"""Seconds after which a tick has read the groups."""
 
 
 class Story:
@@ -41,16 +41,26 @@ class Story:
 
     def run(self) -> None:
         """Runs the demonstration. Raises DemoFailed or TimeoutError if an expected event does not happen."""
-        outputs = self._account.deploy(open_settings(datetime.now(UTC)))
-        self._deployment = DeploymentView(self._account, outputs)
-        before = self._bring_up_groups()
+        self._tell.title("Three Auto Scaling groups; every instance is a separate process")
+        for name in PARTICIPANTS:
+            self._groups.create(name, SIZE)
+        before = {name: self._await_group(name) for name in PARTICIPANTS}
         with Traffic(self._groups, [*PARTICIPANTS, OPTED_OUT], self._on_death) as traffic:
+            self._tell.title("A real cdk deploy of the real app")
+            outputs = self._account.deploy(open_settings(datetime.now(UTC)))
+            self._deployment = DeploymentView(self._account, outputs)
+            benchmark, aside = self._start_benchmark(outputs)
+            self._deployment.opt_out(OPTED_OUT, "month-end closing", "accounting")
+            self._tell.say(f"{OPTED_OUT} is opted out by its item in the table GroupTags")
+            self._groups.create(OPTED_OUT, SIZE)  # after its item: a tick may come at any moment
+            before[OPTED_OUT] = self._await_group(OPTED_OUT)
             self._await_recoveries(before)
             self._show_requests(traffic)
             self._show_event()
-            self._show_opted_out(before[OPTED_OUT])
-            self._second_tick(before)
-        BenchmarkStory(self._account, outputs, self._tell).run()
+            self._deliver_again(before)
+        aside.release()
+        benchmark.result()
+        self._show_page()
         self._tell.title("Next steps")
         self._tell.text(
             "make local     the same account, until you press Ctrl-C\n"
@@ -59,27 +69,22 @@ class Story:
             style="plain",
         )
 
-    def _bring_up_groups(self) -> dict[str, list[Member]]:
-        self._tell.title("Three Auto Scaling groups; every instance is a separate process")
-        self._deployment.opt_out(OPTED_OUT, "month-end closing", "accounting")
-        self._tell.say(f"{OPTED_OUT} is opted out by its item in the table GroupTags")
-        if pause := seconds_until_room(datetime.now(UTC)):
-            self._tell.say("waiting until the full minute is over: its tick would find groups that still start", "dim")
-            time.sleep(pause)
-        for name in (*PARTICIPANTS, OPTED_OUT):
-            self._groups.create(name, SIZE)
-        members_by_group = {}
-        for name in (*PARTICIPANTS, OPTED_OUT):
-            members_by_group[name] = self._groups.await_in_service(name, SIZE, PATIENCE)
-            self._tell.say(f"{name}: " + ", ".join(f"{m.instance_id} at {m.address}" for m in members_by_group[name]))
-        return members_by_group
+    def _await_group(self, name: str) -> list[Member]:
+        members = self._groups.await_in_service(name, SIZE, PATIENCE)
+        self._tell.say(f"{name}: " + ", ".join(f"{m.instance_id} at {m.address}" for m in members))
+        return members
+
+    def _start_benchmark(self, outputs: dict[str, str]) -> tuple[Future[None], Narrator]:
+        """Starts the benchmark beside the ticks. Returns its end, and the narrator that keeps what it says."""
+        self._tell.say("a benchmark starts, too; its lines follow below, with their times", "dim")
+        aside, pool = self._tell.aside(), ThreadPoolExecutor(1)
+        benchmark = pool.submit(BenchmarkStory(self._account, outputs, aside).run)
+        pool.shutdown(wait=False)
+        return benchmark, aside
 
     def _await_recoveries(self, before: dict[str, list[Member]]) -> None:
         self._tell.title("The schedule starts the workflow at the next full minute; all of today's rolls are due")
-        early = self._deployment.ticks()  # before the groups were there, so not worth telling
-        for tick in early:
-            self._once(tick.arn)
-        self._until("the next full minute", lambda: len(self._tell_ticks()) > len(early))
+        self._until("the next full minute", lambda: bool(self._tell_ticks()))
 
         def progress() -> bool:
             self._tell_ticks()
@@ -145,25 +150,13 @@ class Story:
             raise DemoFailed(f"GET /events/{event['id']} returned {answer.status}: {answer.body}")
         self._tell.text(json.dumps(answer.body, indent=2))
 
-    def _show_opted_out(self, before: list[Member]) -> None:
-        self._tell.title(f"Why Troop skipped {OPTED_OUT}")
-        decision = self._deployment.decisions(OPTED_OUT)[0]
-        self._tell.say(f"decision of {decision['tick']}: {decision['reason']}: {decision['detail']}", "good")
-        if decision["reason"] != "opted-out":
-            raise DemoFailed(f"{OPTED_OUT} is {decision['reason']}, not opted-out")
-        if {m.instance_id for m in self._groups.members(OPTED_OUT)} != {m.instance_id for m in before}:
-            raise DemoFailed(f"instances of {OPTED_OUT} have changed")
-
-    def _second_tick(self, before: dict[str, list[Member]]) -> None:
-        self._tell.title("A second tick on the same day terminates nothing")
-        recovered = max(datetime.fromisoformat(e["recovered_at"]) for e in self._deployment.events())
+    def _deliver_again(self, before: dict[str, list[Member]]) -> None:
+        self._tell.title("EventBridge Scheduler delivers at least once: the same tick again terminates nothing")
         members = {name: {m.instance_id for m in self._groups.members(name)} for name in before}
-
-        def later_tick() -> TickRun | None:
-            done = [t for t in self._tell_ticks() if t.started > recovered and t.status != RUNNING]
-            return done[0] if done else None
-
-        self._until("the second tick to end", lambda: later_tick() is not None)
+        again = self._deployment.deliver_again(self._tell_ticks()[0].arn)
+        self._once(again)
+        self._tell.say(f"tick: started again as {again.rpartition(':')[2]}", "dim")
+        self._until("this tick to end", lambda: self._has_ended(again))
         for name in before:
             decision = self._deployment.decisions(name)[0]
             self._tell.say(f"{name}: {decision['reason']}: {decision['detail']}", "good")
@@ -172,8 +165,35 @@ class Story:
                 raise DemoFailed(f"the second tick decided {decision['reason']} for {name}, not {expected}")
             if {m.instance_id for m in self._groups.members(name)} != members[name]:
                 raise DemoFailed(f"instances of {name} have changed after the second tick")
+        if members[OPTED_OUT] != {m.instance_id for m in before[OPTED_OUT]}:
+            raise DemoFailed(f"instances of {OPTED_OUT} have changed")
         if len(self._deployment.events()) != len(PARTICIPANTS):
             raise DemoFailed(f"there are {len(self._deployment.events())} events, not {len(PARTICIPANTS)}")
+
+    def _has_ended(self, arn: str) -> bool:
+        return any(tick.arn == arn and tick.status != RUNNING for tick in self._tell_ticks())
+
+    def _show_page(self) -> None:
+        """Serves `troop ui`: for a person at a terminal, until Enter."""
+        self._tell.title("The page of what just happened")
+        command = [str(ROOT / "scripts" / "troop"), "ui", "--no-open"]
+        environment = {**tool_environment(), **self._account.exports}
+        with subprocess.Popen(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+        ) as ui:
+            try:
+                assert ui.stdout is not None
+                lines = [ui.stdout.readline().strip() for _ in range(2)]
+                if not lines[1].startswith("http://127."):
+                    raise DemoFailed(f"troop ui printed no link: {lines}")
+                self._tell.say(lines[1], "good")
+                if sys.stdin.isatty():
+                    self._tell.say("open it in a browser of this machine; press Enter to stop everything")
+                    sys.stdin.readline()
+                else:
+                    self._tell.say("at a terminal, it stays until Enter; now it ends with the account", "dim")
+            finally:
+                ui.terminate()
 
     def _until(self, event: str, done: Callable[[], bool]) -> None:
         until = time.monotonic() + PATIENCE
@@ -193,17 +213,11 @@ class Story:
         return new
 
 
-def seconds_until_room(now: datetime) -> float:
-    """Returns how long to wait so that groups start between two ticks, which come at full minutes; mostly 0."""
-    since = (now.timestamp() + _START) % 60
-    return max(0.0, _START + _DECISION - since)
-
-
 def tell() -> int:
     """Runs the demonstration from start to cleanup; returns the exit code."""
     narrator = Narrator()
     try:
-        narrator.title("Local AWS, and a real cdk deploy of the real app")
+        narrator.title("Local AWS")
         salt = salt_for((*PARTICIPANTS, OPTED_OUT), datetime.now(UTC))
         with LocalAccount("demo", secret=salt, progress=narrator.say) as account:
             Story(account, narrator).run()

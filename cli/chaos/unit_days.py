@@ -58,14 +58,18 @@ ODDS = (
 """The columns of a table of days, for those who may read the salt and for those who may not."""
 
 
+def _likely(chance: float) -> str:
+    return "over 99 %" if 0.99 < chance < 1 else share(chance)
+
+
 def summary(document: Mapping[str, Any]) -> str:
     """Returns one or two sentences: when the unit is hit next or, without the salt, the odds and why only these."""
     days, unit = document["days"], document["unit"]
     span = f"{len(days)} days" if len(days) > 1 else "day"
     if document["not_expected"]:
         return (
-            f"The chance that {unit} loses an instance within the {span} is {share(document['chance_of_any'])}. These "
-            f"are odds: whoever knows the salt can tell the minute, and {document['not_expected']}."
+            f"The chance that {unit} loses an instance within the {span} is {_likely(document['chance_of_any'])}. "
+            f"These are odds; to see the minute, you must read the salt: {document['not_expected']}."
         )
     hit = next((day for day in days if day["expected"] and day["expected"]["hit"]), None)
     if hit is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cli.shared import show
@@ -54,3 +54,41 @@ def possible(unit: Mapping[str, Any]) -> str:
     """Returns when a unit can next be hit, in words."""
     moment = outlook(unit)["next_possible"]
     return show.moment(moment) if moment else "not while this is so"
+
+
+def differences(
+    before: Mapping[str, Any] | None, after: Mapping[str, Any], changes: Mapping[str, Any]
+) -> Iterator[str]:
+    """Yields a line for each value of a unit's policy that a request has changed: ``probability: 1 (settings) -> 0.2
+    (item)``.
+
+    Args:
+        before, after: the unit, as GET /groups/{unit} returns it; None for one that was unknown.
+        changes: the request. A key that it has set to the value in force is mentioned, too.
+    """
+    old = before["policy"] if before else {}
+    requested = {_SHOWN_AS.get(key, key) for key, stored in changes.items() if stored is not None}
+    for key, now in after["policy"].items():
+        was, text = old.get(key), _sourced(key, now)
+        if was == now:
+            if key in requested:
+                yield f"{key}: {text}, as before"
+        elif was:
+            yield f"{key}: {_sourced(key, was)} -> {text}"
+        elif key in requested:
+            yield f"{key}: {text}"
+    if before and before["unrecovered"] and not after["unrecovered"]:
+        yield f"unrecovered: {lapse(before)} -> returned to chaos"
+
+
+_SHOWN_AS = {"opt_in": "takes_part", "opt_out": "takes_part"}
+
+
+def value(key: str, stored: Any) -> str:
+    """Returns a value of a policy in words."""
+    return ("yes" if stored else "no") if key == "takes_part" else show.plain(stored)
+
+
+def _sourced(key: str, sourced: Mapping[str, Any]) -> str:
+    text = value(key, sourced["value"])
+    return text if text == show.NOTHING else f"{text} ({sourced['source']})"

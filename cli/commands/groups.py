@@ -12,7 +12,7 @@ import typer
 from cli.chaos import banner
 from cli.chaos.changes import in_words, who
 from cli.chaos.events import row
-from cli.chaos.units import missing_alarms, outlook, possible, state
+from cli.chaos.units import missing_alarms, outlook, possible, state, value
 from cli.client.connection import connection
 from cli.shared import listings, show, watching
 from cli.shared.listings import Column
@@ -154,10 +154,7 @@ def describe(unit: Mapping[str, Any]) -> None:
         show.say(f"`troop opt-in {unit['unit']}` returns it to chaos.", style="bold red")
     for words in missing_alarms(unit):
         show.say(words, style="bold red")
-    policy = [
-        (k, ("yes" if s["value"] else "no") if k == "takes_part" else s["value"], s["source"])
-        for k, s in unit["policy"].items()
-    ]
+    policy = [(key, value(key, sourced["value"]), sourced["source"]) for key, sourced in unit["policy"].items()]
     if policy:
         show.table(("policy", "value", "from"), policy, title="\nPolicy")
     if unit["events"]:

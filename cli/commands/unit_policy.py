@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.chaos.units import AHEAD_HINT, lapse, missing_alarms, outlook
+from cli.chaos.units import AHEAD_HINT, differences, lapse, missing_alarms, outlook
 from cli.client.client import TroopClient
 from cli.client.connection import connection
 from cli.policies.values import KEYS, OVER, BadPolicy, assignments, normal, past_opt_out
@@ -36,7 +36,7 @@ def opt_out(
         raise CliError(Exit.USAGE, f"--until is {day}, a day in the past: {OVER}")
     if owner:
         changes["owner"] = _checked("owner", owner)
-    _finish(_change(client, unit, changes, ahead), as_json)
+    _change(client, unit, _before(client, unit, ahead), changes, as_json)
 
 
 def opt_in(ctx: typer.Context, unit: Unit, ahead: Ahead = False, as_json: AsJson = False) -> None:
@@ -47,8 +47,7 @@ def opt_in(ctx: typer.Context, unit: Unit, ahead: Ahead = False, as_json: AsJson
     if before and before["unrecovered"]:
         show.note(f"{before['unit']} has not recovered from {lapse(before)}: this returns it to chaos")
         changes["unrecovered"] = False
-    after = client.change_unit(before["unit"] if before else unit, changes)
-    _finish(after, as_json)
+    _change(client, unit, before, changes, as_json)
 
 
 def set_values(
@@ -66,8 +65,8 @@ def set_values(
     as_json: AsJson = False,
 ) -> None:
     """Set or remove values of a unit's policy."""
-    changes = assignments(values)
-    _finish(_change(connection(ctx).client, unit, changes, ahead), as_json)
+    changes, client = assignments(values), connection(ctx).client
+    _change(client, unit, _before(client, unit, ahead), changes, as_json)
 
 
 def _checked(key: str, value: str | None) -> Any:
@@ -89,15 +88,20 @@ def _before(client: TroopClient, unit: str, ahead: bool) -> dict[str, Any] | Non
     return before
 
 
-def _change(client: TroopClient, unit: str, changes: Mapping[str, Any], ahead: bool) -> dict[str, Any]:
-    before = _before(client, unit, ahead)
-    return client.change_unit(before["unit"] if before else unit, changes)
+def _change(
+    client: TroopClient, name: str, before: Mapping[str, Any] | None, changes: Mapping[str, Any], as_json: bool
+) -> None:
+    """Changes a unit; prints what has changed and then the unit's state.
 
-
-def _finish(unit: dict[str, Any], as_json: bool) -> None:
+    Args:
+        name: what the user typed; the unit's own name if it is not known.
+    """
+    unit = client.change_unit(before["unit"] if before else name, changes)
     if as_json:
         show.document(unit)
         return
+    for line in differences(before, unit, changes):
+        show.say(line)
     for words in missing_alarms(unit):
         show.note(words, style="red")
     now, name = outlook(unit), unit["unit"]

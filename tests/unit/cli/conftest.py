@@ -188,8 +188,11 @@ class FakeApi:
         state = self.units[name]
         item = state["item"]
         values: dict[str, Any] = {"takes_part": not item.get("opt_out"), "until": None, "probability": 0.2}
+        values |= {"min_healthy": 2, "reason": "", "owner": ""}
         values |= {key: item[key] for key in SOURCES if key in item}
         policy = {k: {"value": v, "source": "item" if k in item else "settings"} for k, v in values.items()}
+        if {"opt_in", "opt_out"} & item.keys():
+            policy["takes_part"]["source"] = "item"
         if tag := state["protected"]:
             policy["takes_part"] = {"value": False, "source": f"tag {tag}"}
         elif state["problems"]:

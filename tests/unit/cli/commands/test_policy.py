@@ -112,7 +112,7 @@ def test_protected_unit_is_shown_as_taking_no_part(run: Run, api: FakeApi) -> No
     assert re.search(r"why skipped +protected: tiny-v1 is tagged troop:protected", shown)
     assert re.search(r"takes_part +no +tag troop:protected", shown)
     for words in (["set", "tiny", "probability=0.5"], ["opt-in", "tiny"]):
-        assert run(*words).stdout.startswith("tiny is skipped: protected: "), words
+        assert run(*words).stdout.splitlines()[-1].startswith("tiny is skipped: protected: "), words
 
 
 def test_malformed_unit_is_shown_as_taking_no_part(run: Run, api: FakeApi) -> None:
@@ -122,7 +122,8 @@ def test_malformed_unit_is_shown_as_taking_no_part(run: Run, api: FakeApi) -> No
     assert re.match(r"ledger +ledger-v1 +no \(malformed\) .*'often'", one)
     assert re.match(r"ledger +ledger-v2 +no \(malformed\) ", two)
     assert re.search(r"takes_part +no +malformed", run("group", "ledger").stdout)
-    assert re.match(r"ledger is skipped: malformed: .*'often'\n$", run("opt-in", "ledger").stdout), "it mends nothing"
+    *_, last = run("opt-in", "ledger").stdout.splitlines()
+    assert re.match(r"ledger is skipped: malformed: .*'often'$", last), "it mends nothing"
 
 
 def test_version_is_printed(run: Run) -> None:
@@ -221,3 +222,31 @@ def test_refusal_and_conflict_of_the_api_have_exit_codes(run: Run, api: FakeApi)
     )
     api.refusals["PATCH", "groups/web"] = [Answer(409, {"message": "changed in the meantime"})]
     assert run("set", "web", "calendar=x").exit_code == Exit.CONFLICT
+
+
+def test_change_shows_each_value_before_and_after_and_then_the_state(run: Run, api: FakeApi) -> None:
+    api.add("web", probability=0.5, opt_out=True, reason="a migration", until="2099-12-01")
+    assert run("set", "web", "probability=0.2", "min_healthy=2", "owner=shop").stdout.splitlines() == [
+        "probability: 0.5 (item) -> 0.2 (item)",
+        "min_healthy: 2 (settings) -> 2 (item)",
+        "owner: - -> shop (item)",
+        "web is skipped: opted out by item until 2099-12-01: a migration",
+    ]
+    assert run("set", "web", "probability=0.2").stdout.startswith("probability: 0.2 (item), as before\n")
+    assert run("opt-in", "web").stdout.splitlines() == [
+        "takes_part: no (item) -> yes (item)",
+        "until: 2099-12-01 (item) -> -",
+        "reason: a migration (item) -> -",
+        "web takes part, with probability 0.2 per business day",
+    ]
+    assert run("set", "web", "probability=").stdout.startswith("probability: 0.2 (item) -> 0.2 (settings)\n")
+
+
+def test_return_of_an_unrecovered_unit_names_the_termination(run: Run, api: FakeApi) -> None:
+    api.add("web", unrecovered="2026-11-20#web")
+    assert "unrecovered: its termination of 2026-11-20 -> returned to chaos" in run("opt-in", "web").stdout
+
+
+def test_set_of_a_unit_ahead_shows_only_what_was_set(run: Run, api: FakeApi) -> None:
+    lines = run("set", "later", "probability=0.4", "--ahead").stdout.splitlines()
+    assert lines == ["probability: 0.4 (item)", "later: recorded; applies once a group of this unit exists"]

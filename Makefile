@@ -118,6 +118,7 @@ openapi: setup  ## generate from the code: docs/reference (API, command, setting
 	@$(BIN)/python -m infra.reference_doc
 	@$(BIN)/python -m infra.roles_doc
 	@$(BIN)/python -m infra.alarms_doc
+	@$(BIN)/python -m infra.metrics_doc
 
 constraints: .venv/.ready  ## pin the packages of pyproject.toml with digests in uv.lock and requirements*.txt; ARGS=--upgrade: newest versions
 	@scripts/constraints $(ARGS)

@@ -12,7 +12,7 @@ from infra import ROOT
 from infra.api import ROUTES
 from perf.price import PRICES, after_free, month
 from tests.infra.cfn import resources_of
-from tests.infra.test_metrics_document import ROWS as METRICS
+from troop.shared.metrics import ALWAYS, MEANINGS
 
 Template = Mapping[str, Any]
 
@@ -81,12 +81,10 @@ def test_each_table_adds_up(section: str) -> None:
 
 
 def test_metrics_that_are_written_all_month_are_counted_as_that() -> None:
-    always = {
-        name: row[2] for name, row in METRICS.items() if row[3].startswith("every 15") and "there are" not in row[3]
-    }
-    assert sum(by == "watchdog" for by in always.values()) == 3
+    always = [one.writer for one in MEANINGS.values() if one.when.startswith(ALWAYS) and "there are" not in one.when]
+    assert sum(by == "watchdog" for by in always) == 3
     assert "| CloudWatch metrics | 3 + 16 x" in IN_USE
-    assert sum(by == "reaper" for by in always.values()) == 1
+    assert sum(by == "reaper" for by in always) == 1
     assert "| CloudWatch metric of the reaper | 1 x $0.30 |" in BENCHMARKS
 
 

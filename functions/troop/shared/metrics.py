@@ -1,8 +1,9 @@
-"""Defines the names of the metrics that a deployment writes; docs/reference/metrics.md describes each."""
+"""Defines the metrics that a deployment writes, and what each means: docs/reference/metrics.md is generated from it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 
 NAMESPACE = "Troop"
@@ -41,50 +42,134 @@ class Repair(StrEnum):
 class Metric(StrEnum):
     """All metrics. They are counts, except ``RecoverySeconds`` and ``RunCost``."""
 
-    # of the watchdog, every quarter of an hour: the current state
     UNITS_UNRECOVERED = "UnitsUnrecovered"
     MISSING_TICKS = "MissingTicks"
     FAILING_CHECKS = "FailingChecks"
-    # of the workflow: its results
     TICKS = "Ticks"
     DECISIONS = "Decisions"
+    UNITS_TAKING_PART = "UnitsTakingPart"
+    UNITS_OPTED_OUT = "UnitsOptedOut"
     TERMINATIONS = "Terminations"
     RECOVERIES = "Recoveries"
     RECOVERY_SECONDS = "RecoverySeconds"
     UNRECOVERED = "Unrecovered"
     OUTCOMES = "Outcomes"
-    UNITS_TAKING_PART = "UnitsTakingPart"
-    UNITS_OPTED_OUT = "UnitsOptedOut"
-    # of the reaper, every quarter of an hour: leftovers, and runs that should have ended
+    SLOW_RECOVERIES = "SlowRecoveries"
+    NOTIFICATIONS = "Notifications"
+    NOTIFICATIONS_FAILED = "NotificationsFailed"
     REAPER_FINDS = "ReaperFinds"
     REAPER_OFF = "ReaperOff"
     LEFT_BEHIND = "LeftBehind"
+    STARTS_REFUSED = "StartsRefused"
     RUNS_OPEN = "RunsOpen"
     NODES_ALIVE = "NodesAlive"
-    # of teardowns: the outcome of a run
     RUNS_ENDED = "RunsEnded"
-    # of the reaper and teardowns: the cost of runs since the last count
     RUN_COST = "RunCost"
-    # of notifications
-    NOTIFICATIONS = "Notifications"
-    NOTIFICATIONS_FAILED = "NotificationsFailed"
-    SLOW_RECOVERIES = "SlowRecoveries"
-    # of scheduled runs
-    STARTS_REFUSED = "StartsRefused"
-    # of any function
     STEPS_FAILED = "StepsFailed"
     REPAIRS = "Repairs"
 
 
-SECOND: Mapping[Metric, str] = {
-    Metric.DECISIONS: REASON,
-    Metric.OUTCOMES: STATUS,
-    Metric.RUNS_ENDED: STATUS,
-    Metric.UNITS_TAKING_PART: CALENDAR,
-    Metric.UNITS_OPTED_OUT: CALENDAR,
-    Metric.RUNS_OPEN: KIND,
-    Metric.NODES_ALIVE: KIND,
-    Metric.REPAIRS: KIND,
-    Metric.RUN_COST: CURRENCY,
+@dataclass(frozen=True)
+class Meaning:
+    """What a metric means.
+
+    Attributes:
+        writer: the functions that write it.
+        when: how often it is written.
+        text: what it counts, for docs/reference/metrics.md.
+        dimension: its second dimension; "" for none. A metric that has one does not exist without it.
+    """
+
+    writer: str
+    when: str
+    text: str
+    dimension: str = ""
+
+
+ALWAYS = "every 15 minutes"
+_IF_ANY = f"{ALWAYS}, if there are any"
+_EACH = "each"
+
+MEANINGS: Mapping[Metric, Meaning] = {
+    Metric.UNITS_UNRECOVERED: Meaning(
+        "watchdog", ALWAYS, "units that are out of chaos now because they did not recover"
+    ),
+    Metric.MISSING_TICKS: Meaning("watchdog", ALWAYS, "ticks that were due since the last one ran"),
+    Metric.FAILING_CHECKS: Meaning(
+        "watchdog",
+        f"{ALWAYS}, if it could read all checks",
+        "checks of `GET /health` that fail, except those of alarms and subscribers",
+    ),
+    Metric.TICKS: Meaning("decide", "each tick", "ticks that decided"),
+    Metric.DECISIONS: Meaning("decide", "each tick", "units for each reason, or `terminate`", REASON),
+    Metric.UNITS_TAKING_PART: Meaning(
+        "decide",
+        "each tick that has units",
+        "units that chaos can select: not opted out, protected, malformed or unrecovered, and opted in if the "
+        "deployment is opt-in; Troop's own fleets are not units",
+        CALENDAR,
+    ),
+    Metric.UNITS_OPTED_OUT: Meaning(
+        "decide",
+        "each tick that has units",
+        "units that are opted out, or not opted in where the deployment is opt-in; not those that are only protected, "
+        "malformed or unrecovered",
+        CALENDAR,
+    ),
+    Metric.TERMINATIONS: Meaning("terminate", _EACH, "instances terminated"),
+    Metric.RECOVERIES: Meaning("recovery, sweep", _EACH, "groups that recovered"),
+    Metric.RECOVERY_SECONDS: Meaning(
+        "recovery", "each recovery", "seconds from the termination to the recovery; percentiles"
+    ),
+    Metric.UNRECOVERED: Meaning("recovery, sweep", _EACH, "groups that did not recover in time"),
+    Metric.OUTCOMES: Meaning(
+        "terminate, recovery, sweep",
+        _EACH,
+        f"outcomes of terminations; `{REFUSED}` is by the final check before one",
+        STATUS,
+    ),
+    Metric.SLOW_RECOVERIES: Meaning(
+        "notify", _EACH, "recoveries that were [slow for their unit](notifications.md#slow)"
+    ),
+    Metric.NOTIFICATIONS: Meaning("notify", _EACH, "notifications that the bus and the topic accepted"),
+    Metric.NOTIFICATIONS_FAILED: Meaning("notify", _EACH, "failed attempts, and records that could not be read"),
+    Metric.REAPER_FINDS: Meaning(
+        "reaper",
+        f"{ALWAYS}, also 0",
+        "runs that did not end in time or have no workflow, and resources that no open run has",
+    ),
+    Metric.REAPER_OFF: Meaning("reaper", "every round while it is off", "1 while the reaper is off"),
+    Metric.LEFT_BEHIND: Meaning(
+        "reaper",
+        _IF_ANY,
+        "resources with a run's tags that stay: protected ones whose run has ended, and those that only their tags "
+        "link to the run",
+    ),
+    Metric.STARTS_REFUSED: Meaning(
+        "start", _EACH, "starts of [schedules](../guides/benchmarks.md#schedules) that were refused"
+    ),
+    Metric.RUNS_OPEN: Meaning("reaper", _IF_ANY, "runs and standing fleets that have not ended", KIND),
+    Metric.NODES_ALIVE: Meaning("reaper", _IF_ANY, "instances of these runs and fleets", KIND),
+    Metric.RUNS_ENDED: Meaning("teardown", "each complete teardown", "runs and fleets by outcome", STATUS),
+    Metric.RUN_COST: Meaning(
+        "reaper, teardown",
+        f"{ALWAYS} for each open run or fleet, and when its teardown is complete",
+        "cost since the last value, at AWS prices; the sum of a period is the cost in that period",
+        CURRENCY,
+    ),
+    Metric.STEPS_FAILED: Meaning(
+        "every function except those of the API, the widgets and notify",
+        _EACH,
+        "calls that ended with an error, even if a retry succeeded; except calls for a run that was closed in the "
+        "meantime",
+    ),
+    Metric.REPAIRS: Meaning(
+        "watchdog, notify, sweep, reaper",
+        _EACH,
+        "repairs [without anybody's help](../guides/runbook.md#what-is-mended-without-you)",
+        KIND,
+    ),
 }
-"""The second dimension of the metrics that have one; these metrics do not exist without it."""
+
+SECOND: Mapping[Metric, str] = {metric: one.dimension for metric, one in MEANINGS.items() if one.dimension}
+"""The second dimension of the metrics that have one."""

@@ -110,7 +110,7 @@ HISTORIES ?= 1000000
 histories: setup  ## run a million histories of the model test, from a random seed (an hour on two cores); HISTORIES=n
 	@$(BIN)/python -m perf.model --histories $(HISTORIES)
 
-openapi: setup  ## generate from the code: docs/reference (API, command, settings, roles), the runbook's tables of alarms, and schemas of files, reports and comparisons
+openapi: setup  ## generate from the code: docs/reference, the runbook's tables of alarms, and schemas of files, reports and comparisons
 	@$(BIN)/python -m infra.openapi
 	@$(BIN)/python -m infra.bench_schema
 	@$(BIN)/python -m infra.report_schema
@@ -119,6 +119,7 @@ openapi: setup  ## generate from the code: docs/reference (API, command, setting
 	@$(BIN)/python -m infra.roles_doc
 	@$(BIN)/python -m infra.alarms_doc
 	@$(BIN)/python -m infra.metrics_doc
+	@$(BIN)/python -m infra.notifications_doc
 
 constraints: .venv/.ready  ## pin the packages of pyproject.toml with digests in uv.lock and requirements*.txt; ARGS=--upgrade: newest versions
 	@scripts/constraints $(ARGS)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
+from infra import notifications_doc
 from tests.infra.cfn import resources_of, text
 from troop.chaos.events import Status
+from troop.chaos.notifications import Kind
 
 Template = Mapping[str, Any]
 
@@ -101,3 +105,21 @@ def test_the_topic_is_encrypted_and_takes_nothing_unencrypted(template: Template
     (statement,) = policy["PolicyDocument"]["Statement"]
     assert (statement["Effect"], statement["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
     assert text(template["Outputs"]["NewsTopicArn"]["Value"]) == "<NotificationsNews>"
+
+
+def test_the_document_is_current() -> None:
+    document = notifications_doc.PATH.read_text(encoding="utf-8")
+    assert notifications_doc.text(document) == document, "run: make openapi"
+
+
+def test_examples_in_the_document_have_every_kind_and_only_documented_fields() -> None:
+    schema = jsonschema_rs.validator_for(json.loads(notifications_doc.SCHEMA.read_text(encoding="utf-8")))
+    examples = {one.kind: one.detail for one in notifications_doc.examples()}
+    assert set(examples) == set(Kind)
+    for detail in examples.values():
+        schema.validate(detail)
+    names = {name.strip("`") for name, _, _ in notifications_doc.fields()}
+    assert {field for detail in examples.values() for field in detail} == names
+    assert all(meaning for _, _, meaning in notifications_doc.fields())
+    shown = "".join(re.findall(r"```json\n(.*?)```", notifications_doc.PATH.read_text(encoding="utf-8"), re.DOTALL))
+    assert [name for name in names if f'"{name}"' not in shown] == []

@@ -78,6 +78,28 @@ DETAIL_TYPES: dict[Kind, str] = {
 }
 """The values of ``detail-type``, which rules on the bus match."""
 
+WHEN: dict[Kind, str] = {
+    Kind.TERMINATED: "Troop terminated an instance, and watches its group",
+    Kind.RECOVERED: "the group recovered in time",
+    Kind.SLOW_RECOVERY: "in addition to `recovered`: the recovery was slow for this unit",
+    Kind.UNRECOVERED: "the group did not recover in time; the unit is out of chaos until its owner returns it",
+    Kind.GROUP_DELETED: "somebody deleted the group before it recovered",
+    Kind.FAILED: (
+        "a claim ended without a termination by Troop: AWS refused, chaos was halted, or another caller was faster"
+    ),
+    Kind.HALTED: "somebody halted chaos",
+    Kind.RESUMED: "somebody resumed chaos",
+    Kind.LEASHED: "somebody leashed chaos",
+    Kind.UNLEASHED: "somebody unleashed chaos",
+    Kind.REAPER_OFF: "somebody switched the reaper off",
+    Kind.REAPER_ON: "somebody switched the reaper on",
+    Kind.SCHEDULES_OFF: "somebody stopped the schedules of benchmarks",
+    Kind.SCHEDULES_ON: "somebody let the schedules of benchmarks start runs again",
+    Kind.POLICY_CHANGED: "somebody changed the policy of a unit, or returned the unit to chaos",
+    Kind.STRAY_ITEM: "an item of `GroupTags` has had no group for a day, so its policy has no effect",
+}
+"""When a notification of the kind is sent, for docs/reference/notifications.md."""
+
 _KINDS = {
     Status.TERMINATED: Kind.TERMINATED,
     Status.RECOVERED: Kind.RECOVERED,

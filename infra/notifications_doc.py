@@ -1,0 +1,131 @@
+"""Generates kinds, fields and examples in docs/reference/notifications.md: ``python -m infra.notifications_doc``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from infra import ROOT
+from infra.generated import filled, table
+from troop.chaos.changes import Change
+from troop.chaos.events import Event, Status
+from troop.chaos.notifications import (
+    DETAIL_TYPES,
+    WHEN,
+    Kind,
+    Notification,
+    change_notifications,
+    event_notifications,
+    stray_notifications,
+)
+from troop.chaos.replacements import Build, Replacement
+from troop.chaos.strays import Stray, StrayRecord
+
+PATH = ROOT / "docs" / "reference" / "notifications.md"
+SCHEMA = ROOT / "docs" / "reference" / "notifications.schema.json"
+
+PARTS = {
+    "event_fields": "terminations",
+    "slow": "slow recoveries",
+    "who": "changes",
+    "switch": "the switch",
+    "policy": "policy",
+    "stray": "stray items",
+}
+"""Part of the schema -> which notifications have its fields."""
+
+WIDER = {"slow recoveries": ("terminations",)}
+"""Notifications that are some of others, and have their fields."""
+
+IN_FULL = (Kind.TERMINATED, Kind.SLOW_RECOVERY, Kind.HALTED, Kind.POLICY_CHANGED, Kind.STRAY_ITEM)
+"""The kinds that are shown in full; the other ones have the fields of one of these."""
+
+_NAME = "Troop"
+_AT = datetime(2026, 11, 20, 18, 12, 3, 120000, UTC)
+_ANN = "arn:aws:sts::123456789012:assumed-role/Admin/ann"
+_BUILD = Build("lt-0123456789abcdef0:3", "m7g.large", "ami-0123456789abcdef0")
+_EVENT = Event(
+    event_id="2026-11-20#web",
+    unit="web",
+    day=_AT.date(),
+    status=Status.TERMINATED,
+    at=_AT,
+    group="web-v042",
+    instance_id="i-0123456789abcdef0",
+    zone="us-west-2a",
+    method="crash",
+    rolled=0.1,
+    probability=0.2,
+    desired=3,
+    os_shutdown=False,
+    terminated_at=_AT + timedelta(seconds=1.4),
+    build=_BUILD,
+)
+_ENDS: Mapping[Status, Mapping[str, Any]] = {
+    Status.TERMINATED: {},
+    Status.RECOVERED: {
+        "recovered_at": _AT + timedelta(seconds=313.4),
+        "replacement": Replacement("i-0fedcba9876543210", _BUILD),
+        "detail": "capacity 3 of 3",
+    },
+    Status.UNRECOVERED: {"detail": "capacity 2 of 3 after 30 minutes"},
+    Status.GROUP_DELETED: {"detail": "the group is gone"},
+    Status.ABANDONED: {"terminated_at": None, "os_shutdown": None, "detail": "chaos was halted first"},
+}
+_SWITCHES = [(key, new) for key in ("halted", "leashed", "reaper_off", "schedules_off") for new in (True, False)]
+
+
+def text(document: str) -> str:
+    """Returns docs/reference/notifications.md with current tables and examples."""
+    shown = {one.kind: one for one in examples()}
+    kinds = [
+        (f"`{kind}`", f"`{DETAIL_TYPES[kind]}`", WHEN[kind], str(shown[kind].detail["summary"]).replace(_ANN, "ARN"))
+        for kind in Kind
+    ]
+    blocks = (f"`{kind}`:\n\n```json\n{json.dumps(shown[kind].detail, indent=2)}\n```\n" for kind in IN_FULL)
+    document = filled(document, "kinds", table(["kind", "detail-type on the bus", "when", "such as"], kinds))
+    document = filled(document, "fields", table(["field", "in", "meaning"], fields()))
+    return filled(document, "examples", "\n".join(blocks))
+
+
+def fields() -> Iterator[tuple[str, str, str]]:
+    """Yields name, notifications and meaning of each field of the schema."""
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    parts = {"all": schema, **{PARTS[name]: part for name, part in schema["$defs"].items() if name in PARTS}}
+    having: dict[str, list[str]] = {}
+    meanings: dict[str, str] = {}
+    for where, part in parts.items():
+        for name, one in part["properties"].items():
+            if where == "all" or not {"all", *WIDER.get(where, ())} & {*having.get(name, ())}:
+                having.setdefault(name, []).append(where)
+            meanings[name] = meanings.get(name) or one.get("description", "")
+    for name, wheres in having.items():
+        yield f"`{name}`", ", ".join(wheres), meanings[name]
+
+
+def examples() -> Iterator[Notification]:
+    """Yields a notification of each kind, as the code makes it."""
+    for status, end in _ENDS.items():
+        before = Status.CLAIMED if status in (Status.TERMINATED, Status.ABANDONED) else Status.TERMINATED
+        seconds = {Status.RECOVERED: 318, Status.UNRECOVERED: 1805, Status.GROUP_DELETED: 60}.get(status, 2)
+        event = replace(_EVENT, status=status, **end)
+        yield from event_notifications(_NAME, event, before, _AT + timedelta(seconds=seconds), 95.0)
+    for key, new in _SWITCHES:
+        old = (not new) if key == "leashed" else None if new else True
+        values: Mapping[str, Any] = {key: (old, new), "reason": (None, "incident 4711" if new else None)}
+        yield from change_notifications(_NAME, Change("switch", _AT, _ANN, values), _change_id("switch"), leashed=True)
+    changes = {"opt_out": (None, True), "reason": (None, "migration"), "until": (None, "2026-12-01")}
+    yield from change_notifications(_NAME, Change("unit#web", _AT, _ANN, changes), _change_id("unit#web"), leashed=True)
+    stray = Stray("Web", "web", "team-web", _AT - timedelta(days=1))
+    yield from stray_notifications(_NAME, StrayRecord(reports=(stray,), at=_AT))
+
+
+def _change_id(subject: str) -> str:
+    return f"{subject}#2026-11-20T18:12:03.120Z#9f3b7c1e"
+
+
+if __name__ == "__main__":
+    PATH.write_text(text(PATH.read_text(encoding="utf-8")), encoding="utf-8")

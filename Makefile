@@ -113,6 +113,7 @@ histories: setup  ## run a million histories of the model test, from a random se
 openapi: setup  ## generate from the code: docs/reference, the runbook's tables of alarms, and schemas of files, reports and comparisons
 	@$(BIN)/python -m infra.openapi
 	@$(BIN)/python -m infra.bench_schema
+	@$(BIN)/python -m infra.bench_reference
 	@$(BIN)/python -m infra.report_schema
 	@$(BIN)/python -m infra.settings_doc
 	@$(BIN)/python -m infra.reference_doc

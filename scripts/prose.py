@@ -70,9 +70,14 @@ def _plain(tokens: Iterable[Token]) -> str:
     return "".join(parts[token.type](token.content) for token in tokens if token.type in parts)
 
 
+def written(markdown: str) -> str:
+    """Returns the parts of a document that people have written."""
+    return _GENERATED.sub("", markdown)
+
+
 def written_words(markdown: str) -> int:
-    """Counts the words of a document that people have written."""
-    text = _FENCED.sub("", _GENERATED.sub("", markdown))
+    """Counts the words of a document that people have written, without code."""
+    text = _FENCED.sub("", written(markdown))
     return sum(any(map(str.isalnum, word)) for word in text.split())
 
 

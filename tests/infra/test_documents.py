@@ -13,8 +13,8 @@ from troop.chaos.guards import REASONS
 
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*/*.md"))]
 LONGEST = 500
-"""Lines of a page."""
-LONGER = {"docs/guides/benchmarks.md", "docs/guides/deploying.md", "docs/guides/runbook.md"}
+"""Lines of a page, without what the code generates."""
+LONGER = {"docs/guides/deploying.md", "docs/guides/runbook.md"}
 """Pages that are still to be split."""
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
@@ -55,7 +55,7 @@ def test_generated_schemas_contain_no_markup_of_docstrings() -> None:
 
 def test_no_page_is_longer_than_a_reader_gets_through() -> None:
     pages = [path for path in prose.documents() if path.name != "CHANGELOG.md"]
-    lines = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8").count("\n") for path in pages}
+    lines = {str(path.relative_to(ROOT)): prose.written(path.read_text(encoding="utf-8")).count("\n") for path in pages}
     assert {path for path, count in lines.items() if count > LONGEST} - LONGER == set()
 
 

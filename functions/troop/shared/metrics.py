@@ -146,7 +146,7 @@ MEANINGS: Mapping[Metric, Meaning] = {
         "link to the run",
     ),
     Metric.STARTS_REFUSED: Meaning(
-        "start", _EACH, "starts of [schedules](../guides/benchmarks.md#schedules) that were refused"
+        "start", _EACH, "starts of [schedules](../guides/running-benchmarks.md#schedules) that were refused"
     ),
     Metric.RUNS_OPEN: Meaning("reaper", _IF_ANY, "runs and standing fleets that have not ended", KIND),
     Metric.NODES_ALIVE: Meaning("reaper", _IF_ANY, "instances of these runs and fleets", KIND),

@@ -297,7 +297,7 @@ class Settings:
         Section.BENCHMARKS, 500, _run_cost, accepts='float | Literal["none"]', higher=HIGHER_COSTS
     ).means(
         "What the runs that schedules start in one month (UTC) can cost in the worst case, in dollars (in China, "
-        "yuan); `none` for no limit ([more](../guides/benchmarks.md#schedules)). Then Troop refuses starts."
+        "yuan); `none` for no limit ([more](../guides/running-benchmarks.md#schedules)). Then Troop refuses starts."
     )
     instance_types: tuple[str, ...] = Setting(Section.BENCHMARKS, ["*"], _instance_types).means(
         "The instance types that nodes can have, as patterns: `c7g.*` matches all sizes of c7g. IAM enforces them, "
@@ -309,20 +309,21 @@ class Settings:
     allowed_images: tuple[str, ...] = Setting(Section.BENCHMARKS, [], _images).means(
         "Machine images that a benchmark or fleet can name as `image`, besides Amazon Linux 2023, which is the "
         "default: ids of images, and names of SSM parameters that contain an id "
-        "([more](../guides/benchmarks.md#images)). IAM enforces them, too."
+        "([more](../guides/benchmark-nodes.md#images)). IAM enforces them, too."
     )
     allowed_snapshots: tuple[str, ...] = Setting(Section.BENCHMARKS, [], _snapshots).means(
         "Snapshots of EBS whose data the volumes of a benchmark or fleet can have (`snapshot`): ids, or `*` for all "
-        "snapshots of the account ([more](../guides/benchmarks.md#snapshots)). IAM enforces them, too."
+        "snapshots of the account ([more](../guides/benchmark-nodes.md#snapshots)). IAM enforces them, too."
     )
     allowed_targets: tuple[str, ...] = Setting(Section.BENCHMARKS, [], _targets).means(
         "What nodes can reach besides S3 and each other, if the file of a benchmark or fleet names it, too "
         "(`targets`): load balancers and security groups in `troop:network`, and IPv4 addresses, each with its TCP "
-        "ports ([more](../guides/benchmarks.md#targets))."
+        "ports ([more](../guides/benchmark-nodes.md#targets))."
     )
     own_data: bool = Setting(Section.BENCHMARKS, False, values.boolean).means(
         "Whether benchmarks can create and delete objects below `data/` of the results bucket, to measure with them "
-        "([more](../guides/benchmarks.md#data-of-a-cell)). The file must request it, too. IAM enforces the setting."
+        "([more](../guides/benchmark-scripts.md#data-of-a-cell)). The file must request it, too. IAM enforces the "
+        "setting."
     )
     tags: Mapping[str, str] = Setting(Section.ACCOUNT, {}, _tags).means(
         "Tags of the stack, of its resources, and of everything that runs and fleets create, such as those that your "

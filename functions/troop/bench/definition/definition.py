@@ -60,7 +60,7 @@ _IMAGE = matching(
     "the id of an image (ami-...), or the name of an SSM parameter that contains one (/...)",
 )
 _SECONDS = duration("0s", "24h")
-_TIMEOUT = key("Time after which the script is killed and the cell fails", duration("1s", "24h"))
+_TIMEOUT, _KILLED = duration("1s", "24h"), "Time after which the script is killed and the cell fails"
 _OMIT = stored(omit=True)
 
 
@@ -84,7 +84,7 @@ class Volume:
     """
 
     device: str = field(metadata=key("Device name", matching(r"/dev/sd[f-p]", "/dev/sdf to /dev/sdp")))
-    size_gib: int = field(metadata=key("Size in GiB", whole(1, 65_536)))
+    size_gib: int = field(metadata=key("Size in GiB", whole(1, 65_536), "At least the size of the snapshot."))
     type: str = field(default="gp3", metadata=key("EBS volume type", one_of(*STORAGE)))
     iops: int | None = field(
         default=None,
@@ -100,6 +100,7 @@ class Volume:
         metadata=key(
             "Encrypted snapshot of this account whose data it has, if the deployment also allows it",
             matching(SNAPSHOT_ID, "the id of a snapshot, such as snap-0123456789abcdef0"),
+            "By default it is empty. The setting `troop:allowed_snapshots` must list the snapshot.",
             omit=True,
         ),
     )
@@ -133,22 +134,43 @@ class Fleet:
     """
 
     role: str
-    count: int = field(metadata=key("Number of nodes", whole(1, 10_000)))
-    instance_type: str = field(metadata=key("Instance type, x86-64 or arm64", INSTANCE_TYPE))
+    count: int = field(
+        metadata=key(
+            "Number of nodes", whole(1, 10_000), "All nodes that exist at a time are at most `troop:max_nodes`."
+        )
+    )
+    instance_type: str = field(
+        metadata=key(
+            "Instance type, x86-64 or arm64",
+            INSTANCE_TYPE,
+            "The region must offer it in as many of the network's zones as `zones` says.",
+        )
+    )
     zones: int = field(default=1, metadata=key("Number of availability zones to spread over", whole(1, 6)))
     boot_timeout: int = field(
-        default=600, metadata=key("Time within which all nodes must boot and start their agent", duration("10s", "2h"))
+        default=600,
+        metadata=key(
+            "Time within which all nodes must boot and have what they need",
+            duration("10s", "2h"),
+            "Fleets boot at the same time.",
+        ),
     )
     root_volume_gib: int = field(default=8, metadata=key("Size of each node's root volume in GiB", whole(8, 16_384)))
     volumes: tuple[Volume, ...] = ()
-    purchase: str = field(default=ON_DEMAND, metadata=key("How to buy the nodes", one_of(ON_DEMAND, SPOT)))
+    purchase: str = field(
+        default=ON_DEMAND,
+        metadata=key(
+            "How to buy the nodes", one_of(ON_DEMAND, SPOT), "The catalogue's benchmarks use spot where they can."
+        ),
+    )
     spot_timeout: int = field(default=300, metadata=stored(omit=lambda fleet: not fleet.is_spot))
     load: bool | None = field(
         default=None,
         metadata=key(
-            "Whether these nodes only generate load, so that comparisons leave their cost out; by default true for "
-            "drivers, clients, generators and loaders",
+            "Whether these nodes only generate load, so that comparisons leave their cost out",
             BOOLEAN,
+            "By default those do whose role is named drivers, clients, generators or loaders, also as a part of the "
+            "name (`web-clients`).",
             omit=True,
         ),
     )
@@ -156,14 +178,18 @@ class Fleet:
     image: str | None = field(
         default=None,
         metadata=key(
-            "Machine image, if the deployment also allows it; by default Amazon Linux 2023", _IMAGE, omit=True
+            "Machine image, if the deployment also allows it",
+            _IMAGE,
+            "By default Amazon Linux 2023. The setting `troop:allowed_images` must allow any other.",
+            omit=True,
         ),
     )
     placement: str | None = field(
         default=None,
         metadata=key(
-            "How EC2 places the nodes on its hardware; by default anywhere",
+            "How EC2 places the nodes on its hardware",
             one_of(CLUSTER, SPREAD, PARTITION),
+            "By default anywhere in their zones.",
             omit=True,
         ),
     )
@@ -221,7 +247,7 @@ class Between:
 
     script: str
     roles: tuple[str, ...]
-    timeout: int = field(metadata=_TIMEOUT)
+    timeout: int = field(metadata=key(_KILLED, _TIMEOUT))
     expected: int | None = field(
         default=None, metadata=key("Expected duration, for the cost estimate", _SECONDS, omit=True)
     )
@@ -263,26 +289,45 @@ class Phase:
     name: str
     roles: tuple[str, ...]
     script: str
-    timeout: int = field(metadata=_TIMEOUT)
+    timeout: int = field(
+        metadata=key(
+            _KILLED,
+            _TIMEOUT,
+            "So are its child processes. Longer than `start_up`, `warm_up` and `measured` together. Each point has its "
+            "own.",
+        )
+    )
     start_together: bool = field(
-        default=False, metadata=key("Start the script on all nodes at the same instant", BOOLEAN)
+        default=False, metadata=key("Whether the script starts on all nodes at one instant of the clock", BOOLEAN)
     )
     start_up: int = field(
         default=0,
         metadata=key(
-            "Time for the script to start, before warm_up; a recorder waits until it is over", duration("0s", "1m")
+            "Time for the script to start, before warm_up",
+            duration("0s", "1m"),
+            "The script starts so long before the common start, and must begin its load at TROOP_START_AT. A recorder "
+            "waits until then.",
         ),
     )
     warm_up: int = field(default=0, metadata=key("Time before the measured time, not counted", _SECONDS))
     measured: int = field(default=0, metadata=key("Measured time; 0s measures nothing", _SECONDS))
     expected: int | None = field(
-        default=None, metadata=key("Expected duration, for the cost estimate; of each point", _SECONDS, omit=True)
+        default=None,
+        metadata=key(
+            "Expected duration, for the cost estimate",
+            _SECONDS,
+            "Of each point. By default `warm_up` and `measured`, or a quarter of `timeout` if it measures nothing.",
+            omit=True,
+        ),
     )
     points: tuple[Point, ...] = field(default=(), metadata=stored(omit=True, encode=_point_keys, decode=_points_of))
     repeat: int = field(
         default=1,
         metadata=key(
-            "How often a measured phase goes through its points on the same nodes", whole(1, MOST_POINTS), omit=True
+            "How often a measured phase goes through its points on the same nodes",
+            whole(1, MOST_POINTS),
+            "All points run, and then all of them again.",
+            omit=True,
         ),
     )
     between: Between | None = field(default=None, metadata=_OMIT)

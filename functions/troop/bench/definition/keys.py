@@ -184,11 +184,12 @@ def _boolean(value: Any) -> bool:
 BOOLEAN = Checked(_boolean, "true or false", {"type": "boolean"})
 
 
-def key(text: str, kind: Checked, *, omit: bool = False) -> dict[str, Any]:
+def key(text: str, kind: Checked, more: str = "", *, omit: bool = False) -> dict[str, Any]:
     """Returns the metadata of a field that is a plain key of the file: its value is stored as the file has it.
 
     Args:
         text: the meaning of the key, for people.
+        more: what else authors of files must know, as sentences.
         omit: see :func:`troop.shared.codec.stored`.
     """
-    return {**stored(omit=omit), "key": (text, kind)}
+    return {**stored(omit=omit), "key": (text, kind, more)}

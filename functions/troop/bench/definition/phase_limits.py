@@ -50,32 +50,43 @@ class PhaseLimit:
 
     figure: str = field(
         metadata=key(
-            "What it limits, as in the results; error_rate is the part of all operations, from 0 to 1", one_of(*FIGURES)
+            "What it limits, as in the results",
+            one_of(*FIGURES),
+            "error_rate is the part of all operations, successes and errors, that are errors: 0.001 is 0.1 %.",
         )
     )
-    at_most: float | None = field(default=None, metadata=key("Largest value that passes", _VALUE, omit=True))
+    at_most: float | None = field(
+        default=None,
+        metadata=key("Largest value that passes", _VALUE, "A limit has either `at_most` or `at_least`.", omit=True),
+    )
     at_least: float | None = field(
         default=None, metadata=key(f"Smallest value that passes, for {' and '.join(RATES)}", _VALUE, omit=True)
     )
     every: int | None = field(
         default=None,
         metadata=key(
-            "Length of the parts of the measured time that must hold it one by one", duration("1s", "1h"), omit=True
+            "Length of the parts of the measured time that must hold it one by one",
+            duration("1s", "1h"),
+            f"By default the whole measured time is one. Not for {MEAN} and {BYTES}. For times, a multiple of the step "
+            "in which nodes store them.",
+            omit=True,
         ),
     )
     operation: str | None = field(
         default=None,
         metadata=key(
-            "The operation; by default all operations of the role together",
+            "The operation",
             matching(NAME.pattern, "the name of an operation, as the script records it"),
+            "By default all operations of the role together, added up exactly.",
             omit=True,
         ),
     )
     role: str | None = field(
         default=None,
         metadata=key(
-            "The role; by default the one that generates load",
+            "The role",
             matching(r"[a-z][a-z0-9-]{0,20}", "a role of the phase"),
+            "By default the one that generates load. If several do, each must hold the limit alone.",
             omit=True,
         ),
     )

@@ -13,9 +13,39 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from troop.bench.definition.keys import Checked, bounded, text
 
 
-def described(checked: Checked, text: str, **more: Any) -> Any:
-    """Returns a field whose description ends with what it accepts: editors show nothing else."""
-    return Field(description=f"{text}: {checked.allowed}", **more)
+class Description(str):
+    """The description of a key in the schema, which editors show: its meaning, what it accepts, and what else authors
+    of files must know.
+    """
+
+    meaning: str
+    accepted: str
+    more: str
+
+    def __new__(cls, meaning: str, accepted: str, more: str = "") -> Description:
+        described = super().__new__(cls, f"{meaning}: {accepted}. {more}" if more else f"{meaning}: {accepted}")
+        described.meaning, described.accepted, described.more = meaning, accepted, more
+        return described
+
+    def __getnewargs__(self) -> tuple[str, str, str]:  # type: ignore[override]
+        return self.meaning, self.accepted, self.more  # pydantic copies descriptions
+
+    @property
+    def short(self) -> str:
+        """The meaning and what it accepts, for messages."""
+        return f"{self.meaning}: {self.accepted}"
+
+
+def described(accepted: Checked | str, text: str, more: str = "", **options: Any) -> Any:
+    """Returns a field with a :class:`Description`.
+
+    Args:
+        accepted: the values, or a phrase for what pydantic checks by the field's type and ``options``.
+        text: the meaning of the key.
+        more: what else authors of files must know, as sentences.
+    """
+    allowed = accepted if isinstance(accepted, str) else accepted.allowed
+    return Field(description=Description(text, allowed, more), **options)
 
 
 class Part(BaseModel):
@@ -30,9 +60,9 @@ def model_of(kind: type[Any]) -> Any:
     keys: dict[str, Any] = {}
     for one in fields(kind):
         if "key" in one.metadata:
-            meaning, checked = one.metadata["key"]
+            meaning, checked, more = one.metadata["key"]
             default = {} if one.default is MISSING else {"default": one.default}
-            keys[one.name] = Annotated[hints[one.name], checked], described(checked, meaning, **default)
+            keys[one.name] = Annotated[hints[one.name], checked], described(checked, meaning, more, **default)
     return create_model(kind.__name__, __base__=Part, **keys)
 
 

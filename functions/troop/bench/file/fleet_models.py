@@ -6,7 +6,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict
 
 from troop.bench.definition.definition import ON_DEMAND, SPOT, Benchmark, Fleet, Phase
 from troop.bench.definition.keys import BOOLEAN, duration, one_of, seconds, text
@@ -15,11 +15,13 @@ from troop.bench.definition.standing import SETUP
 from troop.bench.file import money_keys
 from troop.bench.file.fields import PARAMETER, Part, described
 from troop.bench.file.models import (
+    ARTIFACTS,
     BENCHMARK,
     BUCKET,
+    BUCKETS,
     FILE,
     MOST_FLEETS,
-    MOST_TARGETS,
+    PARAMETERS,
     ROLE,
     TARGET,
     TARGETS,
@@ -47,13 +49,14 @@ class StandingIn(FleetIn):
 
     backup: Annotated[str | None, _BACKUP] = described(
         _BACKUP,
-        "What launches nodes that spot lacks for spot_timeout, until spot has them again; by default nothing, and no "
-        "effect on demand",
+        "What launches nodes that spot lacks for spot_timeout, until spot has them again",
+        "By default nothing. No effect on demand.",
         default=None,
     )
     resizable: Annotated[bool | None, BOOLEAN] = described(
         BOOLEAN,
-        "Whether the role's number of nodes may change; by default it may, unless the fleet has ranks",
+        "Whether the role's number of nodes may change",
+        "By default true, and false with `ranks`. Troop refuses to scale other roles.",
         default=None,
     )
 
@@ -66,47 +69,60 @@ class FleetFileIn(Part):
 
     name: Annotated[str, BENCHMARK] = described(BENCHMARK, "Name of the fleet")
     description: Annotated[str, _DESCRIPTION] = described(_DESCRIPTION, "Purpose of the fleet", default="")
-    expires_after: Annotated[int, _EXPIRES] = described(_EXPIRES, "Time after which Troop removes the fleet")
-    fleets: dict[Annotated[str, ROLE], StandingIn] = Field(
+    expires_after: Annotated[int, _EXPIRES] = described(
+        _EXPIRES,
+        "Time after which Troop removes the fleet",
+        "At least the longest `boot_timeout`, `setup_timeout` and 5 minutes together.",
+    )
+    fleets: dict[Annotated[str, ROLE], StandingIn] = described(
+        f"a mapping of at most {MOST_FLEETS} roles to fleets",
+        "Fleets by role, as launched",
         min_length=1,
         max_length=MOST_FLEETS,
-        description=f"Fleets by role, as launched: a mapping of at most {MOST_FLEETS} roles to fleets",
     )
     setup: Annotated[str | None, FILE] = described(
-        FILE, "A script in this folder that each node runs once after boot, as phases run scripts", default=None
+        FILE,
+        "A script in this folder that each node runs once after boot, as phases run scripts",
+        "Nodes that come later run it, too.",
+        default=None,
     )
     setup_timeout: Annotated[int, _TIMEOUT] = described(
         _TIMEOUT, "Time after which setup is killed and the node fails", default=seconds("10m")
     )
     ranks: Annotated[bool, BOOLEAN] = described(
-        BOOLEAN, "Whether nodes have ranks and a roster; a replacement takes the rank of the lost node", default=False
+        BOOLEAN,
+        "Whether nodes have ranks and a roster",
+        "A replacement takes the rank of the lost node.",
+        default=False,
     )
-    parameters: dict[Annotated[str, KEY], Annotated[Any, PARAMETER]] = Field(
-        {}, max_length=200, description="Parameters of the script: a mapping of names to values"
-    )
-    artifacts: list[ArtifactIn] = Field([], max_length=20, description="Large files: a list of at most 20")
-    buckets: list[Annotated[str, BUCKET]] = Field(
-        [],
-        max_length=20,
-        description="S3 buckets that nodes may read, if the deployment also allows it: a list of names",
-    )
-    targets: dict[Annotated[str, TARGET], TargetIn] = Field({}, max_length=MOST_TARGETS, description=TARGETS)
+    parameters: dict[Annotated[str, KEY], Annotated[Any, PARAMETER]] = PARAMETERS
+    artifacts: list[ArtifactIn] = ARTIFACTS
+    buckets: list[Annotated[str, BUCKET]] = BUCKETS
+    targets: dict[Annotated[str, TARGET], TargetIn] = TARGETS
     own_data: Annotated[bool, BOOLEAN] = described(
-        BOOLEAN, "Whether nodes store objects, such as results, if the deployment also allows it", default=False
+        BOOLEAN,
+        "Whether nodes store objects, such as results",
+        "The setting `troop:own_data` must allow it.",
+        default=False,
     )
     budget: Annotated[Decimal | None, money_keys.BUDGET] = described(
         money_keys.BUDGET,
-        "Budget in USD; Troop refuses a fleet whose expected cost until it expires is higher",
+        "Budget in USD: Troop refuses a fleet that it expects to cost more until it expires",
         default=None,
     )
-    prices: dict[Annotated[str, money_keys.PRICED_IN_FLEETS], Annotated[Price, money_keys.PRICE]] = Field(
-        {},
+    prices: dict[Annotated[str, money_keys.PRICED_IN_FLEETS], Annotated[Price, money_keys.PRICE]] = described(
+        f"a mapping of instance types to {money_keys.PRICE.allowed}; and of {', '.join(STORAGE)} (a GiB-month) and "
+        "initialization (a GiB of a snapshot at 100 MiB/s) to a number",
+        "Your own prices, such as contract prices",
+        money_keys.USE,
+        default={},
         max_length=50,
-        description="Your prices, for figures beside AWS's and where AWS lists none: a mapping of instance types to "
-        f"{money_keys.PRICE.allowed}; and of {', '.join(STORAGE)} (a GiB-month) to a number",
     )
     accept_unknown_prices: Annotated[bool, BOOLEAN] = described(
-        BOOLEAN, "Launch the fleet even if prices of its nodes are unknown", default=False
+        BOOLEAN,
+        "Whether the fleet may begin without the price of some of its nodes",
+        "Only in a deployment whose `troop:max_run_cost` is `none`.",
+        default=False,
     )
 
     def build(self, files: tuple[str, ...] = ()) -> Benchmark:

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Annotated, Any
 
-from pydantic import Field
-
 from troop.bench.definition.definition import (
     INSTANCE_TYPE,
     READ,
@@ -127,8 +125,9 @@ class VolumeIn(model_of(Volume)):  # type: ignore[misc]
 
     initialize: Annotated[int | str, INITIALIZE] = described(
         INITIALIZE,
-        "How the snapshot's data gets there before the first access: not at all, nodes read the whole volume before "
-        "they are ready, or EBS loads it at this rate",
+        "How the snapshot's data gets there before the first access",
+        "With `none`, EBS loads it on first access and in the background. With `read`, nodes read the whole volume "
+        "before they are ready. With a number, EBS loads it at this rate.",
         default=NOT_INITIALIZED,
     )
 
@@ -140,32 +139,40 @@ class VolumeIn(model_of(Volume)):  # type: ignore[misc]
 class FleetIn(model_of(Fleet)):  # type: ignore[misc]
     """The nodes of one role: instances of one type, in subnets without a route to the internet."""
 
-    fallback_types: list[Annotated[str, INSTANCE_TYPE]] = Field(
-        [],
+    fallback_types: list[Annotated[str, INSTANCE_TYPE]] = described(
+        "a list of at most 4 types",
+        "Instance types of further attempts if EC2 lacks capacity, in order",
+        "All of them have the same architecture.",
+        default=[],
         max_length=4,
-        description="Instance types of further attempts if EC2 lacks capacity, in order: a list of at most 4 types",
     )
-    zone_names: list[Annotated[str, ZONE]] = Field(
-        [],
+    zone_names: list[Annotated[str, ZONE]] = described(
+        "a list of at most 6 names",
+        "Availability zones to use, in order, later ones if EC2 lacks capacity",
+        "By default the first zones of the network, by name, that offer the type.",
+        default=[],
         max_length=6,
-        description="Availability zones to use, in order, later ones if EC2 lacks capacity: a list of at most 6 names; "
-        "by default any",
     )
     spot_timeout: Annotated[int | None, _SPOT_TIMEOUT] = described(
         _SPOT_TIMEOUT,
-        "Time after which Troop launches missing spot nodes on demand; no effect on demand, 5m by default",
+        "Time after which Troop launches missing spot nodes on demand",
+        "5m by default. At least 4 minutes shorter than boot_timeout. No effect on demand.",
         default=None,
     )
     max_price: Annotated[Decimal | None, _MAX_PRICE] = described(
         _MAX_PRICE,
-        "Most that a spot node may cost, in USD an hour; by default its price on demand, where it has no effect",
+        "Most that a spot node may cost, in USD an hour",
+        "By default its price on demand. No effect on demand.",
         default=None,
     )
-    volumes: list[VolumeIn] = Field(
-        [], max_length=11, description="Additional volumes of each node: a list of at most 11"
+    volumes: list[VolumeIn] = described(
+        "a list of at most 11", "Additional volumes of each node", default=[], max_length=11
     )
     license_fee: Annotated[Decimal, money_keys.LICENSE] = described(
-        money_keys.LICENSE, "USD an hour for the software on each node", default=0
+        money_keys.LICENSE,
+        "USD an hour for the software on each node",
+        "Part of the estimate and of the cost.",
+        default=0,
     )
 
     def build(self, role: str) -> Fleet:
@@ -186,8 +193,8 @@ class BetweenIn(model_of(Between)):  # type: ignore[misc]
     """A script that restores the state before each further point of a phase."""
 
     script: Annotated[str, FILE] = described(FILE, "A file in this folder, as of a phase")
-    roles: list[Annotated[str, ROLE]] = Field(
-        min_length=1, max_length=10, description="Roles whose nodes run the script: a list of roles"
+    roles: list[Annotated[str, ROLE]] = described(
+        "a list of roles", "Roles whose nodes run the script", min_length=1, max_length=10
     )
 
     def build(self) -> Between:
@@ -197,45 +204,58 @@ class BetweenIn(model_of(Between)):  # type: ignore[misc]
 class PhaseIn(model_of(Phase)):  # type: ignore[misc]
     """One script, run once on each node of some roles. It starts when all nodes have finished the previous phase."""
 
-    name: Annotated[str, PHASE] = described(PHASE, "Name of the phase")
-    roles: list[Annotated[str, ROLE]] = Field(
-        min_length=1, max_length=10, description="Roles whose nodes run the script: a list of roles"
+    name: Annotated[str, PHASE] = described(
+        PHASE, "Name of the phase", "Not launch, boot, collect, teardown or over, which every run has."
+    )
+    roles: list[Annotated[str, ROLE]] = described(
+        "a list of roles", "Roles whose nodes run the script", "The others wait.", min_length=1, max_length=10
     )
     script: Annotated[str, FILE] = described(
-        FILE, "A file in this folder. python3 runs *.py; other files need a #! line"
+        FILE, "A file in this folder", "The node's Python 3.9 runs *.py. Other files need a #! line."
     )
-    least_warm_up: dict[Annotated[str, KEY], dict[str, Annotated[int, _MEASURED]]] = Field(
-        {},
+    least_warm_up: dict[Annotated[str, KEY], dict[str, Annotated[int, _MEASURED]]] = described(
+        "a mapping of parameters to mappings of their values to durations",
+        "Shortest warm_up with a tool that starts slowly, also of a point",
+        "Such as `{driver: {cassandra-stress: 15s}}`.",
+        default={},
         max_length=10,
-        description="Shortest warm_up with a tool that starts slowly: a mapping of parameters to mappings of their "
-        "values to durations",
     )
     points: Annotated[tuple[Point, ...], POINTS] = described(
-        POINTS, "Settings with which a measured phase runs one after another on the same nodes", default=()
+        POINTS,
+        "Settings with which a measured phase runs one after another on the same nodes",
+        "Of a mapping all combinations run, and the last parameter varies fastest. A parameter that a point does not "
+        "set has the file's value.",
+        default=(),
     )
-    between: BetweenIn | None = Field(
-        None, description="A script that runs before each point but the first: a mapping with script, roles and timeout"
+    between: BetweenIn | None = described(
+        "a mapping with script, roles, timeout and expected",
+        "A script that runs before each point but the first, to restore the state",
+        default=None,
     )
-    nodes: dict[Annotated[str, ROLE], Annotated[str, KEY]] = Field(
-        {},
+    nodes: dict[Annotated[str, ROLE], Annotated[str, KEY]] = described(
+        "a mapping of roles to parameters with that number",
+        "Number of nodes that take part",
+        "Those with the lowest ranks do, and the others wait. Points can change the parameter.",
+        default={},
         max_length=10,
-        description="Number of nodes that take part: a mapping of roles to parameters with that number",
     )
-    rate: dict[Annotated[str, ROLE], Annotated[str, KEY]] = Field(
-        {},
+    rate: dict[Annotated[str, ROLE], Annotated[str, KEY]] = described(
+        "a mapping of roles to parameters with that rate, 0 for none",
+        "Rate that the script of a measured phase sets, in operations a second of each node",
+        default={},
         max_length=10,
-        description="Rate that the script of a measured phase sets, in operations a second of each node: a mapping of "
-        "roles to parameters with that rate; 0 for none",
     )
-    limits: list[LimitIn] = Field(
-        [],
+    limits: list[LimitIn] = described(
+        f"a list of at most {MOST_LIMITS}",
+        "What its results, or those of each point, must hold to pass",
+        default=[],
         max_length=MOST_LIMITS,
-        description=f"What its results, or those of each point, must hold to pass: a list of at most {MOST_LIMITS}",
     )
-    search: SearchIn | None = Field(
-        None,
-        description="Searches the largest value of a parameter that holds the limits, in place of points: a mapping "
-        "with parameter, and either from and to or values",
+    search: SearchIn | None = described(
+        "a mapping with parameter, and either from and to or values",
+        "Searches the largest value of a parameter that holds the limits, in place of points",
+        "A phase with a search has no `points` and no `repeat`.",
+        default=None,
     )
 
     @property
@@ -261,13 +281,16 @@ class ArtifactIn(Part):
     """A file that every node gets, staged to the deployment's bucket once for all runs that use it."""
 
     name: Annotated[str, FILE] = described(FILE, "File name on the nodes")
-    source: Annotated[str, SOURCE] = described(SOURCE, "Source from which the command reads it, at most 5 GB")
-    sha256: Annotated[str, SHA256] = described(SHA256, "SHA-256 of the content")
-    when: dict[Annotated[str, KEY], Annotated[Any, PARAMETER]] = Field(
-        {},
+    source: Annotated[str, SOURCE] = described(
+        SOURCE, "Source from which the command reads it, at most 5 GiB", "It follows redirects to https:// only."
+    )
+    sha256: Annotated[str, SHA256] = described(SHA256, "SHA-256 of the content, which the command verifies")
+    when: dict[Annotated[str, KEY], Annotated[Any, PARAMETER]] = described(
+        "a mapping of names to values",
+        "Values of parameters with which nodes need it",
+        "By default they always need it. Cells with other values do not get it.",
+        default={},
         max_length=10,
-        description="Values of parameters with which nodes need it, otherwise they never get it: a mapping of names "
-        "to values",
     )
 
     def build(self) -> Artifact:
@@ -287,19 +310,26 @@ class TargetIn(Part):
     """
 
     load_balancer: Annotated[str | None, _BALANCER] = described(
-        _BALANCER, "An internal load balancer in the nodes' network", default=None
+        _BALANCER,
+        "An internal load balancer in the nodes' network",
+        "Nodes reach its security groups, or without these the addresses of its network interfaces.",
+        default=None,
     )
-    addresses: list[Annotated[str, _ADDRESS]] = Field(
-        [], max_length=20, description=f"A list of at most 20 entries, each {ADDRESSES}"
+    addresses: list[Annotated[str, _ADDRESS]] = described(
+        f"a list of at most 20 {ADDRESSES}",
+        "Addresses and networks",
+        "All subnets of the nodes have a route to them.",
+        default=[],
+        max_length=20,
     )
     security_group: Annotated[str | None, _GROUP] = described(
         _GROUP, "A security group in the nodes' network, for all that has it", default=None
     )
-    ports: list[Annotated[str, _PORT]] = Field(
-        min_length=1, max_length=20, description=f"TCP ports: a list of at most 20 entries, each {PORTS}"
+    ports: list[Annotated[str, _PORT]] = described(
+        f"a list of at most 20 entries, each {PORTS}", "TCP ports", min_length=1, max_length=20
     )
-    roles: list[Annotated[str, ROLE]] = Field(
-        min_length=1, max_length=10, description="Roles whose nodes can reach it: a list of roles"
+    roles: list[Annotated[str, ROLE]] = described(
+        "a list of roles", "Roles whose nodes can reach it", min_length=1, max_length=10
     )
 
     def build(self, name: str) -> Target:
@@ -313,7 +343,29 @@ class TargetIn(Part):
         )
 
 
-TARGETS = f"What nodes can reach besides S3 and each other, by name: a mapping of at most {MOST_TARGETS} names"
+TARGETS = described(
+    f"a mapping of at most {MOST_TARGETS} names",
+    "What nodes can reach besides S3 and each other, by name",
+    "The setting `troop:allowed_targets` must allow each one.",
+    default={},
+    max_length=MOST_TARGETS,
+)
+PARAMETERS = described(
+    "a mapping of names to values",
+    "Parameters of the scripts",
+    f"A value is {PARAMETER.allowed}.",
+    default={},
+    max_length=200,
+)
+ARTIFACTS = described("a list of at most 20", "Files that are too large for the folder", default=[], max_length=20)
+BUCKETS = described(
+    "a list of at most 20 names",
+    "S3 buckets in the deployment's region that nodes may read",
+    "The setting `troop:allowed_buckets` must list each one.",
+    default=[],
+    max_length=20,
+)
+"""Keys that benchmarks and standing fleets share."""
 
 
 class TrafficIn(Part):
@@ -322,7 +374,10 @@ class TrafficIn(Part):
     """
 
     cross_zone_gb: Annotated[Decimal | None, money_keys.GIGABYTES] = described(
-        money_keys.GIGABYTES, "GB that one cell sends between zones; 0 for none", default=None
+        money_keys.GIGABYTES,
+        "GB that one cell sends between zones",
+        "0 for none. The estimate warns if a role has several zones and the file does not state it.",
+        default=None,
     )
     s3_gets: Annotated[Decimal, money_keys.REQUESTS] = described(
         money_keys.REQUESTS, "GET requests to S3 that the scripts of one cell send", default=0
@@ -338,73 +393,101 @@ class BenchmarkIn(Part):
     name: Annotated[str, BENCHMARK] = described(BENCHMARK, "Name of the benchmark")
     description: Annotated[str, _DESCRIPTION] = described(_DESCRIPTION, "What it measures, for readers", default="")
     expires_after: Annotated[int, _EXPIRES] = described(
-        _EXPIRES, "Time after which Troop removes what is left of a run"
+        _EXPIRES,
+        "Time after which Troop removes what is left of a run",
+        "At least the time that one attempt at each cell may take, with `parallel` cells at a time. For a cell, that "
+        "is the longest `boot_timeout`, the `timeout` of each phase and point, a minute for each of these, and 5 "
+        "minutes. A cell may take 24h.",
     )
-    fleets: dict[Annotated[str, ROLE], FleetIn] = Field(
+    fleets: dict[Annotated[str, ROLE], FleetIn] = described(
+        f"a mapping of at most {MOST_FLEETS} roles to fleets",
+        "Fleets by role",
+        f"A role is {ROLE.allowed}.",
         min_length=1,
         max_length=MOST_FLEETS,
-        description=f"Fleets by role: a mapping of at most {MOST_FLEETS} roles to fleets",
     )
-    phases: list[PhaseIn] = Field(
+    phases: list[PhaseIn] = described(
+        f"a list of at most {MOST_PHASES} phases",
+        "Phases in the order of their execution",
         min_length=1,
         max_length=MOST_PHASES,
-        description=f"Phases in the order of their execution: a list of at most {MOST_PHASES} phases",
     )
     attempts: Annotated[int, _ATTEMPTS] = described(
-        _ATTEMPTS, "Maximum number of attempts at a cell that is INVALID, such as after the loss of a node", default=3
+        _ATTEMPTS,
+        "Most attempts at a cell that is INVALID, such as after the loss of a node",
+        "The last of several is on demand.",
+        default=3,
     )
-    parameters: dict[Annotated[str, KEY], Annotated[Any, PARAMETER]] = Field(
-        {}, max_length=200, description="Parameters of the scripts: a mapping of names to values"
-    )
-    allowed: dict[Annotated[str, KEY], Annotated[Any, ALLOWED]] = Field(
-        {},
+    parameters: dict[Annotated[str, KEY], Annotated[Any, PARAMETER]] = PARAMETERS
+    allowed: dict[Annotated[str, KEY], Annotated[Any, ALLOWED]] = described(
+        f"a mapping of their names to {ALLOWED.allowed}",
+        "Values that parameters may have",
+        "Of a parameter that is a list, each entry must be allowed.",
+        default={},
         max_length=50,
-        description=f"Values that parameters may have: a mapping of their names to {ALLOWED.allowed}",
     )
-    artifacts: list[ArtifactIn] = Field([], max_length=20, description="Large files: a list of at most 20")
-    buckets: list[Annotated[str, BUCKET]] = Field(
-        [],
-        max_length=20,
-        description="S3 buckets that nodes may read, if the deployment also allows it: a list of names",
-    )
-    targets: dict[Annotated[str, TARGET], TargetIn] = Field({}, max_length=MOST_TARGETS, description=TARGETS)
+    artifacts: list[ArtifactIn] = ARTIFACTS
+    buckets: list[Annotated[str, BUCKET]] = BUCKETS
+    targets: dict[Annotated[str, TARGET], TargetIn] = TARGETS
     own_data: Annotated[bool, BOOLEAN] = described(
-        BOOLEAN, "Whether scripts create objects to measure with, if the deployment also allows it", default=False
+        BOOLEAN,
+        "Whether scripts create objects to measure with",
+        "The setting `troop:own_data` must allow it.",
+        default=False,
     )
     budget: Annotated[Decimal | None, money_keys.BUDGET] = described(
-        money_keys.BUDGET, "Budget in USD; Troop refuses a run whose expected cost is higher", default=None
+        money_keys.BUDGET,
+        "Budget in USD: Troop refuses a run that it expects to cost more",
+        "While a run goes on, it does not launch a cell or attempt that exceeds the rest, and that cell fails. The "
+        "setting `troop:max_run_cost` works in the same way, and no file can raise it.",
+        default=None,
     )
     billing: Annotated[str, money_keys.BILLING] = described(
         money_keys.BILLING,
-        "How a node's time is billed; hourly as in older studies",
+        "How a node's time is billed",
+        "With `hourly`, each node by its own started hours, as in older studies.",
         default=money_keys.DEFAULT_BILLING,
     )
-    prices: dict[Annotated[str, money_keys.PRICED], Annotated[Price, money_keys.PRICE]] = Field(
-        {},
+    prices: dict[Annotated[str, money_keys.PRICED], Annotated[Price, money_keys.PRICE]] = described(
+        f"a mapping of instance types to {money_keys.PRICE.allowed}; and of {', '.join(STORAGE)} (a GiB-month), "
+        "cross_zone_gb (a GB) and initialization (a GiB of a snapshot at 100 MiB/s) to a number",
+        "Your own prices, such as contract prices",
+        money_keys.USE,
+        default={},
         max_length=50,
-        description="Your prices, for figures beside AWS's and where AWS lists none: a mapping of instance types to "
-        f"{money_keys.PRICE.allowed}; and of {', '.join(STORAGE)} (a GiB-month) and cross_zone_gb to a number",
     )
     accept_unknown_prices: Annotated[bool, BOOLEAN] = described(
-        BOOLEAN, "Start a run even if prices of its nodes are unknown", default=False
+        BOOLEAN,
+        "Whether a run may begin without the price of some of its nodes",
+        "Only in a deployment whose `troop:max_run_cost` is `none`.",
+        default=False,
     )
-    traffic: TrafficIn = Field(TrafficIn(), description="Traffic between zones, and requests to S3: a mapping")
-    sizes: dict[Annotated[str, SIZE], dict[str, Any]] = Field(
-        {},
+    traffic: TrafficIn = described(
+        "a mapping", "Traffic between zones, and requests to S3, as you state them", default=TrafficIn()
+    )
+    sizes: dict[Annotated[str, SIZE], dict[str, Any]] = described(
+        "a mapping of at most 20 names to changes, which map keys such as fleets.drivers.count to values",
+        "Named changes, for --size",
+        "In a key, names identify phases and artifacts (`phases.measure.timeout`), and positions "
+        "volumes (`fleets.servers.volumes.0.size_gib`).",
+        default={},
         max_length=20,
-        description="Sizes: names mapped to changes, which map keys such as fleets.drivers.count to values",
     )
-    scale: dict[Annotated[str, SIZE], dict[str, Any]] = Field(
-        {}, max_length=50, description="Scale steps, in order: names mapped to changes, as in sizes"
+    scale: dict[Annotated[str, SIZE], dict[str, Any]] = described(
+        "a mapping of at most 50 names to changes, as in sizes",
+        "Scale steps, in order: each makes cells",
+        default={},
+        max_length=50,
     )
-    matrix: dict[Annotated[str, _CHANGED], Annotated[list[Any], _VALUES]] = Field(
-        {},
+    matrix: dict[Annotated[str, _CHANGED], Annotated[list[Any], _VALUES]] = described(
+        "a mapping of at most 10 keys such as parameters.threads to lists of values",
+        "Combinations, each of which makes cells in each scale step",
+        "The last key varies fastest.",
+        default={},
         max_length=10,
-        description="Combinations, run in each scale step: a mapping of keys such as parameters.threads to lists of "
-        "values; the last key varies fastest",
     )
     repetitions: Annotated[int, _REPETITIONS] = described(
-        _REPETITIONS, "Number of repetitions of each combination", default=1
+        _REPETITIONS, "Number of runs of each combination, each on new nodes", default=1
     )
     parallel: Annotated[int, _PARALLEL] = described(_PARALLEL, "Number of cells that run at the same time", default=1)
 

@@ -87,6 +87,11 @@ PRICE = Checked(
 )
 
 DEFAULT_BILLING = PER_SECOND
+USE = (
+    "Reports show the cost by them beside the cost by AWS's prices. Limits and `budget` use them only where AWS has no "
+    "price, and 0 counts as no price. `1y` and `3y` are prices of a reservation or savings plan."
+)
+"""What a file's own prices are for."""
 
 
 def build_money(

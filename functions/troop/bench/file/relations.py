@@ -37,13 +37,13 @@ BACKUP_BOOT = 4 * 60
 MOST_SPREAD = 7
 """Running instances of a spread placement group in one zone."""
 
-_GP3_IOPS = (3000, 80_000)
-_GP3_IOPS_A_GIB = 500
-_GP3_DEFAULT_IOPS = 3000
-_GP3_IOPS_A_MIB = 4
-_IOPS_A_GIB, _MOST_IOPS = {"io1": 50, "io2": 1000}, {"io1": 64_000, "io2": 256_000}
+GP3_IOPS = (3000, 80_000)
+GP3_IOPS_A_GIB = 500
+GP3_DEFAULT_IOPS = 3000
+GP3_IOPS_A_MIB = 4
+IOPS_A_GIB, MOST_IOPS = {"io1": 50, "io2": 1000}, {"io1": 64_000, "io2": 256_000}
 """Limits of types whose IOPS must be provisioned."""
-_GIB = {"gp2": (1, 16_384), "io1": (4, 16_384), "io2": (4, 65_536), "st1": (125, 16_384), "sc1": (125, 16_384)}
+GIB = {"gp2": (1, 16_384), "io1": (4, 16_384), "io2": (4, 65_536), "st1": (125, 16_384), "sc1": (125, 16_384)}
 """Smallest and largest size of types for which the file's schema allows more."""
 
 
@@ -217,14 +217,14 @@ def _standing(place: Place, fleet: StandingIn) -> Iterator[Problem]:
 
 
 def _gp3(place: Place, volume: VolumeIn) -> Iterator[Problem]:
-    low, high = _GP3_IOPS
-    most = min(high, max(low, volume.size_gib * _GP3_IOPS_A_GIB))
+    low, high = GP3_IOPS
+    most = min(high, max(low, volume.size_gib * GP3_IOPS_A_GIB))
     if volume.iops is not None and not low <= volume.iops <= most:
         allowed = f"a whole number from {low} to {most}, for gp3 of {volume.size_gib} GiB"
         yield Problem((*place, "iops"), f"is {volume.iops}", allowed)
-    iops = volume.iops or _GP3_DEFAULT_IOPS
-    if volume.throughput_mib is not None and volume.throughput_mib * _GP3_IOPS_A_MIB > iops:
-        allowed = f"at most {iops // _GP3_IOPS_A_MIB}, a quarter of its {iops} IOPS"
+    iops = volume.iops or GP3_DEFAULT_IOPS
+    if volume.throughput_mib is not None and volume.throughput_mib * GP3_IOPS_A_MIB > iops:
+        allowed = f"at most {iops // GP3_IOPS_A_MIB}, a quarter of its {iops} IOPS"
         yield Problem((*place, "throughput_mib"), f"is {volume.throughput_mib}", allowed)
 
 
@@ -241,15 +241,15 @@ def _initialization(place: Place, volume: VolumeIn, boot_timeout: int) -> Iterat
 
 
 def _other_type(place: Place, volume: VolumeIn) -> Iterator[Problem]:
-    kind, size, (low, high) = volume.type, volume.size_gib, _GIB[volume.type]
+    kind, size, (low, high) = volume.type, volume.size_gib, GIB[volume.type]
     if not low <= size <= high:
         bound = f"at least {low}" if size < low else f"at most {high}"
         yield Problem((*place, "size_gib"), f"is {size}", f"{bound}, for {kind}")
-    if kind not in _MOST_IOPS:
+    if kind not in MOST_IOPS:
         if volume.iops is not None:
             yield Problem((*place, "iops"), f"is {volume.iops}", f"left out, for {kind}")
     else:
-        most = min(size * _IOPS_A_GIB[kind], _MOST_IOPS[kind])
+        most = min(size * IOPS_A_GIB[kind], MOST_IOPS[kind])
         if volume.iops is None:
             yield Problem((*place, "iops"), "is missing", f"set for {kind}: a whole number from 100 to {most}")
         elif volume.iops > most:

@@ -27,13 +27,13 @@ def document(model: type[BaseModel] = BenchmarkIn, title: str = TITLE) -> dict[s
 
 
 def _described(value: Any) -> Any:
-    """Removes pydantic's titles, which repeat the keys, uses the definitions' plain names, and refuses keys that match
-    no pattern.
+    """Removes pydantic's titles, which repeat the keys, uses the definitions' plain names, makes descriptions plain
+    text, and refuses keys that match no pattern.
     """
     if isinstance(value, list):
         return [_described(inner) for inner in value]
     if not isinstance(value, dict):
-        return value
+        return str(value) if isinstance(value, str) else value
     described = {
         key: _described(inner) for key, inner in value.items() if not (key == "title" and isinstance(inner, str))
     }

@@ -6,8 +6,6 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import pairwise
 from typing import Annotated, Any
 
-from pydantic import Field
-
 from troop.bench.definition.definition import Parameter
 from troop.bench.definition.keys import Checked, finite, whole
 from troop.bench.definition.problems import Place, Problem
@@ -41,16 +39,18 @@ _VALUES = Checked(
 class SearchIn(Part):
     """The search for the largest value of a parameter with which the phase holds its limits."""
 
-    parameter: Annotated[str, KEY] = described(KEY, "Parameter of the scripts whose value is searched")
-    low: Annotated[int | None, _WHOLE] = Field(
-        None, alias="from", description=f"Smallest value of the range: {_WHOLE.allowed}"
+    parameter: Annotated[str, KEY] = described(
+        KEY,
+        "Parameter of the scripts whose value is searched",
+        "It can also be the number of nodes of a role (`nodes`).",
     )
-    high: Annotated[int | None, _WHOLE] = Field(
-        None, alias="to", description=f"Largest value of the range: {_WHOLE.allowed}"
+    low: Annotated[int | None, _WHOLE] = described(_WHOLE, "Smallest value of the range", default=None, alias="from")
+    high: Annotated[int | None, _WHOLE] = described(_WHOLE, "Largest value of the range", default=None, alias="to")
+    step: Annotated[int, _STEP] = described(
+        _STEP, "Distance of the values of the range", "It leads from `from` to `to` exactly.", default=1
     )
-    step: Annotated[int, _STEP] = described(_STEP, "Distance of the values of the range", default=1)
     values: Annotated[tuple[float, ...] | None, _VALUES] = described(
-        _VALUES, "Values in place of a range", default=None
+        _VALUES, "Values in place of from, to and step", default=None
     )
 
     def build(self) -> Search:

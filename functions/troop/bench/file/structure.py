@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 
 from troop.bench.definition.keys import NotAllowedError
 from troop.bench.definition.problems import MOST_PROBLEMS, Place, Problem, shown
+from troop.bench.file.fields import Description
 from troop.shared.values import spelling
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -60,7 +61,8 @@ def _problem(error: Mapping[str, Any], model: type[BaseModel]) -> Problem:
 
 def _description(place: Place, model: type[BaseModel]) -> str:
     """Returns the description of the field at a place."""
-    return _fields(_inner(place[:-1], model))[str(place[-1])].description or ""
+    description = _fields(_inner(place[:-1], model))[str(place[-1])].description
+    return description.short if isinstance(description, Description) else ""
 
 
 def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:

@@ -30,13 +30,6 @@ def test_schema_of_standing_fleets_is_the_committed_one_and_accepts_the_example(
     assert not schema.is_valid(yaml_files.parse(f"{text}phases: []\n", "fleet.yaml"))
 
 
-@pytest.mark.parametrize("part", ["", "fleet", "phase", "between", "limit"])
-def test_documents_have_a_row_for_each_key(part: str) -> None:
-    rows = (ROOT / "docs" / "guides" / "benchmarks.md").read_text(encoding="utf-8").splitlines()
-    schema = document()["$defs"][part] if part else document()
-    assert [key for key in schema["properties"] if not any(row.startswith(f"| `{key}` |") for row in rows)] == []
-
-
 @given(files())
 def test_schema_accepts_every_accepted_file(document: dict[str, Any]) -> None:
     read(document, FILES)
@@ -67,24 +60,7 @@ def test_schema_refuses_single_mistakes(change: dict[str, Any], where: str) -> N
     assert not SCHEMA.is_valid(changed(**change))
 
 
-def test_the_documentation_names_every_key_and_its_example_is_in_order() -> None:
-    text = (ROOT / "docs" / "guides" / "benchmarks.md").read_text(encoding="utf-8")
-    schema = document()
-    for part in (schema, *schema["$defs"].values()):
-        for key in part["properties"]:
-            assert f"`{key}`" in text, key
-    example = text.partition("\n## The file\n")[2].partition("```yaml\n")[2].partition("```")[0]
-    benchmark = read(yaml_files.parse(example, "the example"), ("prepare.py", "read.py"), "smoke")
-    assert benchmark.phase("measure").measured == 5
-
-
 def test_an_editor_finds_the_schema() -> None:
     for path in (ROOT / "benchmarks").glob("*/benchmark.yaml"):
         first = path.read_text(encoding="utf-8").splitlines()[0]
         assert first == "# yaml-language-server: $schema=../benchmark.schema.json", path
-
-
-def test_the_documentation_names_every_key_of_a_standing_fleet() -> None:
-    text = (ROOT / "docs" / "guides" / "benchmarks.md").read_text(encoding="utf-8").partition("## Standing fleets")[2]
-    for key in set(FleetFileIn.model_fields) - {"name", "description", "fleets", "parameters", "artifacts", "buckets"}:
-        assert f"`{key}`" in text, key

@@ -11,7 +11,7 @@ import pytest
 
 from cli.bench import noise
 
-DOCS = Path(__file__).parents[4] / "docs/guides/benchmarks.md"
+DOCS = Path(__file__).parents[4] / "docs/guides/comparing-benchmarks.md"
 
 
 def test_the_ratio_is_that_of_the_geometric_means() -> None:

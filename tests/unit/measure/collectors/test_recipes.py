@@ -19,7 +19,7 @@ DATA = Path(__file__).with_name("data")
 RECIPES = dict(
     re.findall(
         r"^\| ([\w-]+) \| .* \| `((?:table|spectrum|hdr) .*)` \|$",
-        (ROOT / "docs/guides/benchmarks.md").read_text(),
+        (ROOT / "docs/guides/benchmark-tools.md").read_text(),
         re.MULTILINE,
     )
 )

@@ -12,7 +12,7 @@ from cli.shared.completing import complete_values
 from cli.shared.context import Options
 from cli.shared.errors import CliError, Exit
 from cli.shared.examples import epilog
-from cli.shared.lazy import LazyCommand, LazyGroup
+from cli.shared.lazy import LazyCommand, LazyGroup, convert_lazily
 from troop.shared.version import VERSION
 
 _SUGGEST = "cli.client.suggestions:suggest"
@@ -101,6 +101,7 @@ class Commands(LazyGroup):
     def complete(self, command: Any, words: Sequence[str]) -> None:
         """Adds the shared options to a command and to its own commands, and mentions them in the help."""
         command.params.extend(context.shared_params())
+        convert_lazily(command.get_params(typer.Context(command)))
         command.epilog = epilog(" ".join(words))
         command.short_help = (command.help or "").partition("\n\n")[0]
         complete_values(command, words, _SUGGEST)
@@ -110,8 +111,10 @@ class Commands(LazyGroup):
 
     def get_params(self, ctx: Any) -> Any:
         """Returns the parameters of `troop` itself, whose values are completed like those of the commands."""
+        params = super().get_params(ctx)
+        convert_lazily(params)
         complete_values(self, [], _SUGGEST)
-        return super().get_params(ctx)
+        return params
 
     def invoke(self, ctx: Any) -> Any:
         try:

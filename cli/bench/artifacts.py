@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from io import BufferedRandom, BufferedReader
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import boto3
 from botocore.awsrequest import AWSRequest
 from botocore.exceptions import ConnectionError as NoConnectionError
 from botocore.exceptions import HTTPClientError
@@ -27,6 +26,9 @@ from cli.shared import aws, https, safe_files
 from cli.shared.errors import CliError, Exit
 from troop.bench.admission.admission import LARGEST_ARTIFACT
 from troop.bench.definition.definition import Artifact
+
+if TYPE_CHECKING:
+    import boto3
 
 _CHUNK = 1024 * 1024
 _CONNECT_SECONDS, _READ_SECONDS = 10, 300

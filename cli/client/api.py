@@ -6,9 +6,8 @@ import json
 import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import boto3
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.exceptions import ConnectionError as NoConnectionError
@@ -17,6 +16,9 @@ from botocore.httpsession import URLLib3Session
 from botocore.utils import get_environ_proxies
 
 from troop.shared.version import COMMAND_HEADER, VERSION, VERSION_HEADER
+
+if TYPE_CHECKING:
+    from cli.shared.aws import AnySession
 
 _CONNECT_SECONDS = 5
 _READ_SECONDS = 35
@@ -76,7 +78,7 @@ class SignedApi:
         ca_bundle: path of certificates to trust, as for boto3's ``verify``; None for the default ones.
     """
 
-    def __init__(self, url: str, session: boto3.Session, ca_bundle: str | None = None) -> None:
+    def __init__(self, url: str, session: AnySession, ca_bundle: str | None = None) -> None:
         self.url = url
         self._session = session
         http: Any = URLLib3Session  # its type stubs are too narrow

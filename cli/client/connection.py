@@ -31,7 +31,7 @@ def connect(options: Options) -> Connection:
     Raises:
         CliError: credentials, region, deployment or network are wrong.
     """
-    session = aws.make_session(options.profile, options.region)
+    session = aws.make_light_session(options.profile, options.region)
     deployment = find_deployment(session, options.deployment)
     api = VersionCheck(SignedApi(deployment.api_url, session, aws.ca_bundle()), str(deployment))
     return Connection(deployment, TroopClient(api, deployment.api_arn, str(deployment), tell=distinct_notes()))

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from cli.client.invoke_url import INVOKE_URL, served_at
@@ -46,7 +45,7 @@ class Deployment:
         return f"{self.name} in account {self.account}, region {self.region}"
 
 
-def find_deployment(session: boto3.Session, name: str) -> Deployment:
+def find_deployment(session: aws.AnySession, name: str) -> Deployment:
     """Finds the deployment with that name.
 
     Raises:
@@ -85,7 +84,7 @@ def check_name(name: str) -> None:
         )
 
 
-def find_stack(session: boto3.Session, name: str, **options: Any) -> dict[str, Any] | None:
+def find_stack(session: aws.AnySession, name: str, **options: Any) -> dict[str, Any] | None:
     """Returns DescribeStacks' answer for one stack; None if it does not exist or has been deleted."""
     with aws.translated_errors():
         try:
@@ -108,7 +107,7 @@ def reachable(url: str) -> str:
     return served_at(os.environ["AWS_ENDPOINT_URL"], url)
 
 
-def _not_here(session: boto3.Session, name: str) -> CliError:
+def _not_here(session: aws.AnySession, name: str) -> CliError:
     region = session.region_name
     account = aws.account_of(session)
     where = f"region {region}" + (f" of account {account}" if account else "")
@@ -128,7 +127,7 @@ def _not_here(session: boto3.Session, name: str) -> CliError:
     return CliError(Exit.NO_DEPLOYMENT, f"there is no deployment {name} in {where}; {hint}")
 
 
-def _regions_with(session: boto3.Session, name: str) -> list[str]:
+def _regions_with(session: aws.AnySession, name: str) -> list[str]:
     """Lists the partition's other regions with a Troop stack of that name, without regions that do not answer."""
     if aws.is_local():
         return []
@@ -148,7 +147,7 @@ def _regions_with(session: boto3.Session, name: str) -> list[str]:
         return [region for region, there in zip(others, pool.map(has, clients), strict=True) if there]
 
 
-def deployments(session: boto3.Session) -> list[str]:
+def deployments(session: aws.AnySession) -> list[str]:
     """Lists the names of all deployments in the session's account and region; none if they cannot be read."""
     try:
         pages = aws.client(session, "cloudformation").get_paginator("describe_stacks").paginate()

@@ -16,7 +16,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import boto3
 import yaml
 
 from cli.client import connection, deployment
@@ -134,15 +133,15 @@ def _schedules(options: Options, _words: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _deployments(options: Options, _words: Mapping[str, Any]) -> Iterable[str]:
-    return deployment.deployments(aws.make_session(options.profile, options.region))
+    return deployment.deployments(aws.make_light_session(options.profile, options.region))
 
 
 def _profiles(_options: Options, _words: Mapping[str, Any]) -> Iterable[str]:
-    return boto3.Session().available_profiles
+    return aws.Session().available_profiles
 
 
 def _regions(_options: Options, _words: Mapping[str, Any]) -> Iterable[str]:
-    return aws.known_regions(boto3.Session())
+    return aws.known_regions(aws.Session())
 
 
 def _sizes(_options: Options, words: Mapping[str, Any]) -> Iterable[str]:

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import boto3
+import botocore.session
 from botocore.config import Config
 from botocore.exceptions import (
     BotoCoreError,
@@ -31,6 +31,9 @@ from botocore.exceptions import ConnectionError as NoConnectionError
 
 from cli.shared.errors import CliError, Exit
 
+if TYPE_CHECKING:  # its import takes as long as a request
+    import boto3
+
 NO_CREDENTIALS = (
     "no AWS credentials: set AWS_PROFILE (or --profile), sign in with `aws sso login`, or run `aws configure`"
 )
@@ -45,14 +48,41 @@ _INVALID_CODES = frozenset(
 _DENIED_CODES = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation"})
 
 
+class Session(botocore.session.Session):
+    """Credentials, a region and clients, as boto3's session has them, without boto3's transfers of files."""
+
+    @property
+    def region_name(self) -> str:
+        """The region's name; empty or None, as with boto3, if none is set."""
+        region: str = self.get_config_variable("region")
+        return region
+
+    def client(self, service: str, **options: Any) -> Any:
+        """Makes a client; the options are those of boto3."""
+        return self.create_client(service, **options)
+
+
+if TYPE_CHECKING:
+    AnySession = Session | boto3.Session
+
+
 def make_session(profile: str | None, region: str | None) -> boto3.Session:
+    """Makes a session as :func:`make_light_session` does, of boto3."""
+    import boto3
+
+    return boto3.Session(botocore_session=make_light_session(profile, region))
+
+
+def make_light_session(profile: str | None, region: str | None) -> Session:
     """Makes a session with credentials and a region; warns on stderr where the SDK does not know the region.
 
     Raises:
         CliError: NO_CREDENTIALS, EXPIRED_CREDENTIALS or WRONG_REGION.
     """
     with translated_errors():
-        session = boto3.Session(profile_name=profile, region_name=region)
+        session = Session(profile=profile)
+        if region is not None:
+            session.set_config_variable("region", region)
         if session.get_credentials() is None:
             raise NoCredentialsError
     if not session.region_name:
@@ -62,7 +92,7 @@ def make_session(profile: str | None, region: str | None) -> boto3.Session:
     return session
 
 
-def _doubt(session: boto3.Session) -> None:
+def _doubt(session: AnySession) -> None:
     """Warns about a region that may be newer than the SDK, which then derives the endpoints from its name.
 
     Raises:
@@ -81,7 +111,7 @@ def _doubt(session: boto3.Session) -> None:
     sys.stderr.write(f"Warning: this version of the AWS SDK does not know the region {region}{meant}\n")
 
 
-def known_regions(session: boto3.Session) -> list[str]:
+def known_regions(session: AnySession) -> list[str]:
     """Lists the regions of all partitions that this SDK knows."""
     partitions = session.get_available_partitions()
     return [r for p in partitions for r in session.get_available_regions("cloudformation", p)]
@@ -93,7 +123,7 @@ def is_local() -> bool:
     return host in ("127.0.0.1", "localhost")
 
 
-def client(session: boto3.Session, service: str, **options: Any) -> Any:
+def client(session: AnySession, service: str, **options: Any) -> Any:
     """Makes a client that gives up in seconds rather than minutes."""
     settings = {"connect_timeout": 5, "read_timeout": 30, "retries": {"max_attempts": 3}, **options}
     create: Any = session.client
@@ -105,7 +135,7 @@ def ca_bundle() -> str | None:
     return os.environ.get("AWS_CA_BUNDLE") or None
 
 
-def account_of(session: boto3.Session) -> str | None:
+def account_of(session: AnySession) -> str | None:
     """Returns the account's number; None if it is unknown."""
     try:
         return str(client(session, "sts").get_caller_identity()["Account"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -18,6 +18,32 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         watched = any(WATCH in param.opts for param in self.params)
         return super().parse_args(ctx, with_seconds(args) if watched else args)
+
+
+class Conversion:
+    """Converts the value of a parameter as typer does, but leaves what is text already, or is not given.
+
+    For these too, typer would import pydantic, which takes as long as a request.
+    """
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Returns the value that the command gets; typer calls this with what was typed, or the default."""
+        kind = param.type_descriptor
+        if value is None:
+            return () if param.multiple or param.nargs == -1 else None
+        if kind.parameter_info.parser is None:
+            if type(value) is kind.annotation and kind.annotation in (str, int, float):
+                return value
+            if kind.annotation == list[str]:
+                return list(value)
+        param._runtime_param = None
+        return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
+
+
+def convert_lazily(params: Iterable[Any]) -> None:
+    """Lets a :class:`Conversion` convert the values of parameters."""
+    for param in params:
+        param._runtime_param = Conversion()
 
 
 class LazyCommand(TyperCommand):

@@ -17,6 +17,7 @@ from cli.client.connection import Connection
 from cli.client.deployment import Deployment
 from cli.shared.context import ANYWHERE, Options
 from cli.shared.examples import EXAMPLES
+from cli.shared.lazy import Conversion
 from tests.unit.cli.conftest import ARN, FakeApi
 
 TROOP: Any = typer.main.get_command(app)
@@ -99,6 +100,31 @@ def test_every_command_takes_them_once_and_its_help_names_them() -> None:
     }
     assert taken == {path: sorted(GLOBAL) for path, _ in EVERY_COMMAND}
     assert [path for path, command in EVERY_COMMAND if ANYWHERE not in command.epilog] == []
+
+
+def outcome(conversion: Any, value: Any, param: Any, ctx: Any) -> Any:
+    try:
+        return conversion.coerce(value, param=param, ctx=ctx)
+    except typer.BadParameter as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("text", ["default", None, "", " text", "7", "-1", "1.5", "yes", "JSON", "2026-11-20"])
+def test_every_value_is_converted_as_typer_does_it(text: str | None) -> None:
+    """Commands convert text without pydantic."""
+    differing = {}
+    for path, command in EVERY_COMMAND:
+        context = typer.Context(command)
+        for param in command.get_params(context):
+            value: Any = param.default if text == "default" else text
+            if isinstance(value, str) and (param.multiple or param.nargs == -1):
+                value = (value, value)
+            ours = outcome(Conversion(), value, param, context)
+            param._runtime_param = None
+            theirs = outcome(param.get_runtime_param(), value, param, context)
+            if (ours, type(ours)) != (theirs, type(theirs)):
+                differing[path, param.name] = ours, theirs
+    assert differing == {}
 
 
 def parse(line: str) -> str:

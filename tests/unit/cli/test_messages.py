@@ -171,6 +171,50 @@ def test_a_stack_that_is_not_there_yet(cloud: Cloud, status: str) -> None:
     assert status in result.stderr
 
 
+CONFIG = """
+[default]
+region = eu-west-1
+[profile dev]
+region = eu-west-2
+aws_access_key_id = AKIDDEV
+aws_secret_access_key = dev
+[profile process]
+credential_process = echo '{"Version": 1, "AccessKeyId": "AKIDPROCESS", "SecretAccessKey": "p", "SessionToken": "t"}'
+"""
+
+
+@pytest.mark.usefixtures("cloud")
+@pytest.mark.parametrize(
+    ("profile", "region", "environment"),
+    [
+        (None, None, {}),
+        (None, "eu-north-1", {}),
+        (None, None, {"AWS_PROFILE": "dev"}),
+        (None, None, {"AWS_DEFAULT_REGION": "eu-south-1"}),
+        ("dev", None, {}),
+        ("dev", "eu-west-3", {}),
+        ("process", "us-gov-west-1", {}),
+    ],
+)
+def test_profiles_and_regions_are_those_that_boto3_chooses(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    profile: str | None,
+    region: str | None,
+    environment: dict[str, str],
+) -> None:
+    (tmp_path / "config").write_text(CONFIG)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+    def chosen(session: Any) -> tuple[Any, ...]:
+        return session.region_name, session.get_credentials().get_frozen_credentials()
+
+    expected = chosen(boto3.Session(profile_name=profile, region_name=region))
+    assert chosen(aws.make_light_session(profile, region)) == expected
+    assert chosen(aws.make_session(profile, region)) == expected
+
+
 def test_a_deployment_that_is_there(cloud: Cloud) -> None:
     cloud.add("cn-north-1")
     session = aws.make_session(None, "cn-north-1")

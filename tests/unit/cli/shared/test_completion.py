@@ -101,7 +101,7 @@ def test_profiles(complete: Complete, monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 def test_deployments(complete: Complete, monkeypatch: pytest.MonkeyPatch) -> None:
     sessions: list[tuple[object, object]] = []
-    monkeypatch.setattr(aws, "make_session", lambda profile, region: sessions.append((profile, region)))
+    monkeypatch.setattr(aws, "make_light_session", lambda profile, region: sessions.append((profile, region)))
     monkeypatch.setattr(deployment, "deployments", lambda session: ["Troop", "Test", "Other"])
     assert complete("troop groups --region r1 -d T") == ["Test", "Troop"]
     assert sessions == [(None, "r1")]

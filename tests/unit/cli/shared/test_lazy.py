@@ -15,6 +15,7 @@ import typer
 from typer.testing import CliRunner
 
 from cli.app import app
+from cli.shared.errors import Exit
 from cli.shared.examples import EXAMPLES
 from cli.shared.lazy import LazyCommand
 
@@ -53,12 +54,15 @@ finally:
 """
 
 
-def imported(*words: str) -> set[str]:
+ENVIRONMENT = os.environ | {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "secret"}
+
+
+def imported(*words: str, code: int = 0) -> set[str]:
     """Lists the modules that a run of the command imports."""
     paths = os.pathsep.join([str(ROOT), str(ROOT / "functions")])
     line = [sys.executable, "-c", MODULES, *words]
-    ended = subprocess.run(line, capture_output=True, text=True, timeout=60, env=os.environ | {"PYTHONPATH": paths})
-    assert ended.returncode == 0, ended.stderr
+    ended = subprocess.run(line, capture_output=True, text=True, timeout=60, env=ENVIRONMENT | {"PYTHONPATH": paths})
+    assert ended.returncode == code, ended.stderr
     return set(ended.stderr.split())
 
 
@@ -98,6 +102,17 @@ def test_a_command_imports_only_what_it_needs(words: tuple[str, ...], needless: 
     modules = imported(*words)
     assert f"cli.commands.{words[0]}" in modules
     assert not modules & needless
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["groups", "status", "group web", "why web", "events --unit web", "set web calendar= owner=ada", "bench status 1"],
+)
+def test_a_request_needs_neither_boto3_nor_pydantic(line: str) -> None:
+    words = ("--region", "eu-central-1", "-d", "impossible/name")  # the last moment before the first request
+    modules = imported(*words, *line.split(), code=Exit.NO_DEPLOYMENT)
+    assert "botocore.auth" in modules
+    assert not modules & {"boto3", "pydantic"}
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,7 @@ def test_setting_of_the_command_is_shown_and_needs_no_confirmation(run: Run, wor
     output = capsys.readouterr().out
     assert "  troop:probability: 0.05 -> 0.2 (more terminations)\n" in output
     world.deployed_with()
-    run("troop:runbook_url=docs/runbook.md", yes=True)
+    run("troop:runbook_url=docs/guides/runbook.md", yes=True)
     assert "No setting changes." in capsys.readouterr().out
 
 

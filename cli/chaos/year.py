@@ -7,9 +7,11 @@ from datetime import date, timedelta
 from statistics import median
 from typing import Any
 
-from troop.chaos.slowness import is_slow, slow_above, usual
+from troop.chaos.slowness import is_slow, usual
 
 DAYS = 365
+LAST = 10
+"""Recoveries of a unit that its view shows."""
 
 _HAPPENED = frozenset({"TERMINATED", "RECOVERED", "UNRECOVERED", "GROUP_DELETED"})
 """Statuses of events whose instance Troop terminated."""
@@ -47,30 +49,25 @@ def weeks(events: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def recoveries(events: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Returns what a chart of one unit's recoveries shows, oldest first.
+def recoveries(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns the last recoveries of one unit, oldest first, and the seconds that its newest method usually takes.
 
-    Each has the threshold above which the unit's earlier recoveries by the same method make it slow, in seconds; None
-    while these are too few. An event that has not recovered has no ``seconds``.
+    A recovery is slow by the unit's earlier ones by the same method. An event that has not recovered in time has no
+    ``seconds``. The usual time is None while the unit has too few recoveries.
 
     Args:
         events: of one unit, newest first.
     """
     earlier: dict[str, list[float]] = {}
     points = []
+    newest = ""
     for event in reversed(events):
-        seconds, before = event.get("recovery_seconds"), earlier.setdefault(str(event.get("method")), [])
+        seconds, method = event.get("recovery_seconds"), str(event.get("method"))
         if seconds is None and event["status"] != "UNRECOVERED":
             continue
-        usually = usual(before)
-        points.append(
-            {
-                **{key: event[key] for key in ("event_id", "at", "day", "status")},
-                "seconds": seconds,
-                "slow_above": None if usually is None else slow_above(usually),
-                "slow": seconds is not None and is_slow(seconds, usually),
-            }
-        )
+        newest, before = method, earlier.setdefault(method, [])
+        slow = seconds is not None and is_slow(seconds, usual(before))
+        points.append({"event_id": event["event_id"], "day": event["day"], "seconds": seconds, "slow": slow})
         if seconds is not None:
             before.insert(0, seconds)
-    return points
+    return {"points": points[-LAST:], "usual": usual(earlier.get(newest, []))}

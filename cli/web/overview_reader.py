@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from cli.chaos import malformed, overview, year
-from cli.client.client import TroopClient
+from cli.client.client import EVENTS_PAGE, TroopClient
 from cli.client.open_benchmarks import open_fleets, open_runs
 from cli.shared import side_by_side, times
 from cli.shared.errors import CliError
@@ -31,7 +31,6 @@ MOST_TODAY = 1000
 MOST_OF_YEAR = 5000
 """Events of a year that are read, newest first: 50 requests, once for each start of the command."""
 
-MOST_OF_UNIT = 1000
 SHOWN_TODAY = 8
 _IN_PROGRESS = frozenset({"CLAIMED", "TERMINATED"})
 _SHOWN = ("id", "event_id", "unit", "status", "at", "instance_id", "recovery_seconds", "detail")
@@ -112,23 +111,13 @@ class OverviewReader:
                 _take(part, error, now)
         return part.document()
 
-    def year_of(self, unit: str) -> dict[str, Any]:
-        """Returns the recoveries of one unit in the last year, and the counts of each day.
+    def recoveries_of(self, unit: str) -> dict[str, Any]:
+        """Returns the last recoveries of one unit, see :func:`cli.chaos.year.recoveries`; one request.
 
         Raises:
             CliError: the events cannot be read.
         """
-        now = self.now()
-        since = now - timedelta(days=year.DAYS)
-        events = self.client.events({"unit": unit, "since": moments.iso(since)}, MOST_OF_UNIT)
-        limited = len(events) == MOST_OF_UNIT
-        return {
-            "since": since.date().isoformat(),
-            "until": now.date().isoformat(),
-            "complete_since": str(events[-1]["day"]) if limited else None,
-            "recoveries": year.recoveries(events),
-            "days": year.days(events),
-        }
+        return year.recoveries(self.client.events({"unit": unit}, EVENTS_PAGE))
 
     def forget(self) -> None:
         """Reads the parts that a change can affect again at the next request."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cli.client.client import TroopClient
-from cli.forecasts import policy_preview
+from cli.forecasts import policy_preview, unit_ahead
 from cli.forecasts.calendar_ahead import Basis
 from cli.shared.errors import CliError, Exit
+from troop.chaos.units import by_unit
 from troop.faults import FAULTS
 
 
@@ -48,6 +49,20 @@ class PagePolicy:
         basis = self._basis()
         calendars = None if isinstance(basis, CliError) else list(basis.settings.chaos.calendars)
         return {"methods": [[fault.name, fault.summary] for fault in FAULTS], "calendars": calendars}
+
+    def ahead(self, unit: str) -> dict[str, Any]:
+        """Returns what the next days bring for a unit, see :mod:`cli.forecasts.unit_ahead`, if chaos is not halted.
+
+        ``days`` is None for a unit without groups, and if the account cannot be read; ``not_expected`` says why.
+        """
+        basis = self._basis()
+        if isinstance(basis, CliError):
+            return {"days": None, "not_expected": str(basis)}
+        if unit not in by_unit(basis.account.groups, basis.settings.chaos.units):
+            return {"days": None, "not_expected": f"no Auto Scaling group belongs to {unit}"}
+        switch = basis.account.switch
+        resumed = replace(basis, account=replace(basis.account, switch=replace(switch, halted=False)))
+        return unit_ahead.document(resumed, unit, self.forecasts.now()) | {"halted": switch.halted}
 
     def preview(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the changes to send to the API, the wrong values, and what the changes would do.

@@ -100,6 +100,8 @@ _ROUTES: Routes = (
     (re.compile("/ui/overview"), _GET),
     (re.compile("/ui/units"), _GET),
     (re.compile("/ui/year"), _GET),
+    (re.compile("/ui/recoveries"), _GET),
+    (re.compile("/ui/ahead"), _GET),
     (re.compile("/ui/catalogue"), _GET),
     (re.compile("/ui/comparison"), _GET),
     (re.compile(_POLICY), _GET | _POST),
@@ -280,8 +282,11 @@ class _PageHandler(Handler):
         if path == "/ui/units":
             return Answer(HTTPStatus.OK, self.server.overview.units())
         if path == "/ui/year":
-            overview, unit = self.server.overview, query.get("unit")
-            return Answer(HTTPStatus.OK, overview.year_of(unit) if unit else overview.year())
+            return Answer(HTTPStatus.OK, self.server.overview.year())
+        if path == "/ui/recoveries":
+            return Answer(HTTPStatus.OK, self.server.overview.recoveries_of(query.get("unit", "")))
+        if path == "/ui/ahead":
+            return Answer(HTTPStatus.OK, self.server.policies.ahead(query.get("unit", "")))
         return Answer(HTTPStatus.OK, self.server.about)
 
     def _benchmark(self, path: str, body: Mapping[str, Any]) -> Answer:

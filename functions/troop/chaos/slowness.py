@@ -29,9 +29,4 @@ def is_slow(seconds: float, usually: float | None) -> bool:
     """Checks whether a recovery took more than twice the usual time, and more than a minute longer: double a few
     seconds is not news.
     """
-    return usually is not None and seconds > slow_above(usually)
-
-
-def slow_above(usually: float) -> float:
-    """Returns the seconds above which a recovery is slow."""
-    return max(TIMES * usually, usually + MORE_SECONDS)
+    return usually is not None and seconds > max(TIMES * usually, usually + MORE_SECONDS)

@@ -1,7 +1,7 @@
 // Charts. No text becomes HTML or a script, so the page's Content-Security-Policy stays strict.
 
 import { clean, h } from "./dom.js";
-import { count, day as shortDay, dayAfter, duration, longDay } from "./format.js";
+import { count, day as shortDay, dayAfter, duration, eventAddress, longDay, recoveryTime } from "./format.js";
 
 const MONTH = new Intl.DateTimeFormat("en", { month: "short", timeZone: "UTC" });
 const DATE = new Intl.DateTimeFormat("en", { month: "short", day: "numeric", timeZone: "UTC" });
@@ -17,13 +17,16 @@ function s(tag, attributes, ...children) {
   return element;
 }
 
-class PageChart extends Chart {
+let library;
+
+/** Loads the chart library, most of the page's bytes, before the first chart is drawn. Returns the class of charts. */
+const loadLibrary = () => (library ??= import("../report/echarts.js").then(() => import("../report/chart.js")).then(() => class extends Chart {
   /** Removes the chart, but not the content of its box: ECharts would use HTML, which the page's policy forbids. */
   remove() {
     Object.assign(this.drawn.getZr().painter, { root: null, clear() {} });
     super.remove();
   }
-}
+}));
 
 /**
  * A chart of ECharts, drawn as those of reports: Chart, axis and other helpers come from report/chart.js.
@@ -37,7 +40,10 @@ export function chart(label, height, option) {
   const sized = new ResizeObserver(() => {
     if (!box.clientWidth) return;
     sized.disconnect();
-    new PageChart(box, label, () => basis({ grid: GRID, tooltip: hint(), ...option() })); // follows its box until that is removed
+    loadLibrary().then(
+      (PageChart) => box.isConnected && new PageChart(box, label, () => basis({ grid: GRID, tooltip: hint(), ...option() })), // follows its box until that is removed
+      () => box.replaceChildren(h("p", { class: "muted" }, "The chart cannot be drawn: its program could not be loaded.")),
+    );
   });
   sized.observe(box);
   return box;
@@ -59,36 +65,23 @@ function fitted(label, draw) {
   return place;
 }
 
-/**
- * The axes of a chart of seconds, up to `most`, from the first day with data: a new deployment's year is mostly empty.
- * With `beyond`, a band above all seconds has this label: for what has no number of seconds.
- */
-function overDays(first, until, most, beyond = "") {
+/** The axes of a chart of seconds, up to `most`, from the first day with data: a new deployment's year is mostly empty. */
+function overDays(first, until, most) {
   const latest = dayAfter(until, 1 - LEAST_DAYS);
   const since = first < latest ? first : latest;
   const short = time(until) - time(since) < 2 * LEAST_DAYS * DAY_MS;
   const customValues = short ? mondays(since, until) : months(since, until).map(([begin]) => begin); // ECharts' own are irregular
   const labels = short ? DATE : MONTH;
-  const step = [10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200].find((one) => most / one <= 4) ?? 14_400;
-  const top = (Math.floor(most / step) + 1) * step;
-  const ticks = Array.from({ length: top / step + 1 }, (_, n) => n * step);
-  const seconds = (one) => (one > top ? beyond : one ? duration(one).replace(/ 00s$/, "").replace(/ 00m$/, "") : "0");
+  const step = stepTo(most);
   return {
     useUTC: true,
     xAxis: { ...axis(""), type: "time", min: time(since), max: time(until) + DAY_MS, axisTick: { customValues }, splitLine: { show: false }, axisLabel: { customValues, color: colour("soft"), hideOverlap: true, formatter: (at) => labels.format(at) } },
-    yAxis: {
-      ...axis(""), type: "value", min: 0, max: beyond ? top + step : top, interval: step, axisTick: { customValues: ticks },
-      axisLabel: { color: colour("soft"), customValues: beyond ? [...ticks, top + step / 2] : ticks, formatter: seconds },
-    },
+    yAxis: { ...axis(""), type: "value", min: 0, max: Math.ceil(most / step) * step, interval: step, axisLabel: { color: colour("soft"), formatter: tickText } },
   };
 }
 
-/** The band of `overDays` for what has no number of seconds: [from, middle, to]. */
-const band = ({ yAxis: { max, interval } }) => [max - interval, max - interval / 2, max];
-
 const GRID = { left: 4, right: 14, top: 12, bottom: 4, outerBoundsMode: "same", outerBoundsContain: "axisLabel" };
-const [BLUE, ORANGE] = [{ colour: 0, dash: 0, symbol: 0 }, { colour: 1, dash: 1, symbol: 0 }];
-const CROSS = "path://M0 0L10 10M10 0L0 10";
+const BLUE = { colour: 0, dash: 0, symbol: 0 };
 
 /** The months between two days: [first day, name]. */
 function months(since, until) {
@@ -121,40 +114,66 @@ export const table = (summary, head, rows) =>
     ),
   );
 
+/** A step of an axis of seconds that starts at 0: at most three of them reach `most`, and a few seconds fill the axis. */
+const stepTo = (most) => [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200].find((one) => most / one <= 3) ?? 14_400;
+
+/** A label of such an axis. */
+const tickText = (value) => (value < 60 ? `${Number(value.toFixed(1))} s` : duration(value).replace(/ 00s$/, "").replace(/ 00m$/, ""));
+
+const ENOUGH = 5; // values for a chart; fewer are words
+
 /**
- * One unit's recoveries over a year, with the threshold above which each was slow.
- * @param {Array<{at: string, day: string, seconds: number|null, slow_above: number|null, slow: boolean, status: string}>} points oldest first
- * @param {string} until last day
+ * The last recoveries of a unit, side by side, against its usual time.
+ * @param {Array<{event_id: string, day: string, seconds: number|null, slow: boolean}>} points oldest first; without seconds: not recovered in time
+ * @param {number|null} usual seconds; null while too few recoveries are known
  */
-export function recoveries(points, until) {
+export function recoveries(points, usual) {
+  const words = (one) => (one.seconds === null ? "not in time" : `${recoveryTime(one.seconds)}${one.slow ? ", slow" : ""}`);
+  const newest = points.toReversed();
+  const to = (one, ...content) => h("a", { href: eventAddress(one.event_id) }, ...content);
+  if (points.length < ENOUGH) return h("ul", { class: "states" }, newest.map((one) => h("li", {}, to(one, shortDay(one.day)), ": ", words(one))));
   const known = points.filter((one) => one.seconds !== null);
   const missing = points.length - known.length;
-  const slow = known.filter((one) => one.slow).length;
-  const text = `${count(known.length)} ${known.length === 1 ? "recovery" : "recoveries"} in a year, ${count(slow)} of them slow, and ${count(missing)} not in time`;
-  const thresholds = points.filter((one) => one.slow_above !== null);
-  const most = Math.max(30, ...known.map((one) => one.seconds), ...thresholds.map((one) => one.slow_above));
-  const drawn = chart(text, 220, () => {
-    const axes = overDays(dayAfter(points[0].day, -1), until, most, missing ? "not in time" : ""); // east of UTC, a day begins the day before
-    const [from, middle, to] = band(axes);
-    const dots = (list, symbolSize, itemStyle, words, more = {}) => ({ type: "scatter", symbolSize, itemStyle, data: list.map((one) => ({ value: [Date.parse(one.at), one.seconds ?? middle], name: `${longDay(one.day)}: ${words(one)}` })), ...more });
-    const stairs = thresholds.map((one) => [Date.parse(one.at), one.slow_above]);
-    return {
-      ...axes,
-      series: [
-        stairs.length && lineSeries({ name: "", style: ORANGE }, [...stairs, [time(until) + DAY_MS, stairs.at(-1)[1]]], { step: "end", silent: true }),
-        dots(known.filter((one) => !one.slow), 8, { color: colour("s1") }, (one) => duration(one.seconds)),
-        dots(known.filter((one) => one.slow), 10, { color: colour("s2") }, (one) => `${duration(one.seconds)}, slow`),
-        dots(points.filter((one) => one.seconds === null), 11, { color: "none", borderColor: colour("bad"), borderWidth: 2.5 }, () => "not recovered in time", { symbol: CROSS, markArea: { silent: true, itemStyle: { color: colour("bad"), opacity: 0.08 }, data: missing ? [[{ yAxis: from }, { yAxis: to }]] : [] } }),
-      ].filter(Boolean),
-    };
+  const most = Math.max(...known.map((one) => one.seconds), usual ?? 0);
+  const text = `The last ${count(points.length)}: ${count(known.length)} ${known.length === 1 ? "recovery" : "recoveries"}, ${count(known.filter((one) => one.slow).length)} slow, ${count(missing)} not in time`;
+  const drawn = fitted(text, (width) => {
+    const [left, top, bottom, height] = [52, missing ? 42 : 18, 118, 140];
+    const slot = (width - left) / points.length;
+    const step = stepTo(most);
+    const end = Math.ceil(most / step) * step || 1;
+    const y = (value) => bottom - (value / end) * (bottom - top);
+    const x = (index) => left + slot * (index + 0.5);
+    const wide = slot > 48;
+    const longest = points.findLastIndex((one) => one.seconds === most);
+    const marks = points.map((one, index) => {
+      const at = one.seconds === null ? 13 : y(one.seconds);
+      const labelled = one.seconds !== null && (wide || index === longest || index === points.length - 1);
+      return s(
+        "g",
+        { class: one.seconds === null ? "lost" : one.slow ? "slow" : "dot" },
+        s("title", {}, `${longDay(one.day)}: ${words(one)}`),
+        one.seconds === null ? s("path", { d: `M${x(index) - 5} ${at - 5}l10 10m0 -10l-10 10` }) : s("circle", { cx: x(index), cy: at, r: 4.5 }),
+        labelled && s("text", { x: x(index), y: at - 8, "text-anchor": wide ? "middle" : index ? "end" : "start" }, recoveryTime(one.seconds)),
+        (wide || (points.length - 1 - index) % 3 === 0) && s("text", { class: "day", x: x(index) + (wide ? 0 : slot / 2), y: height - 4, "text-anchor": wide ? "middle" : "end" }, DATE.format(time(one.day))),
+      );
+    });
+    const ticks = known.length ? Array.from({ length: Math.round(end / step) + 1 }, (_, n) => n * step) : [];
+    return [[
+      missing ? [s("rect", { class: "band", x: left, y: 0, width: width - left, height: 26 }), s("text", { x: 0, y: 10 }, "not in"), s("text", { x: 0, y: 23 }, "time")] : null,
+      ticks.map((one) => [s("line", { class: "grid", x1: left, x2: width, y1: y(one), y2: y(one) }), s("text", { x: 0, y: y(one) + 4 }, tickText(one))]),
+      usual === null ? null : s("line", { class: "usual", x1: left, x2: width, y1: y(usual), y2: y(usual) }),
+      marks,
+    ], height];
   });
+  drawn.classList.add("last");
   return [
-    h("p", { class: "muted" }, `${text}.`),
     drawn,
     h("ul", { class: "key" },
-      h("li", { class: "dot" }, "recovery"), h("li", { class: "slow" }, "slow recovery"), missing > 0 && h("li", { class: "lost" }, "not recovered in time"),
-      thresholds.length ? h("li", { class: "threshold" }, "slow above this: twice the usual time, at least a minute more") : h("li", {}, "5 earlier recoveries by the same method give a threshold for slow")),
-    table("Recoveries as a table", ["Day", "Recovery time", "Slow above"], points.toReversed().map((one) => [one.day, one.seconds === null ? "not recovered" : duration(one.seconds), one.slow_above === null ? null : duration(one.slow_above)])),
+      h("li", { class: "dot" }, "recovery"),
+      known.some((one) => one.slow) && h("li", { class: "slow" }, "slow recovery"),
+      missing > 0 && h("li", { class: "lost" }, "not recovered in time"),
+      usual === null ? h("li", {}, "5 recoveries by the same method give a usual time") : h("li", { class: "usual" }, `usual: ${recoveryTime(usual)}`)),
+    table("Recoveries as a table", ["Day", "Recovery time"], newest.map((one) => [to(one, longDay(one.day)), words(one)])),
   ];
 }
 
@@ -162,7 +181,12 @@ export function recoveries(points, until) {
 export function trend(weeks, until) {
   const lately = weeks.at(-1);
   const text = `Median recovery of each week; in the week of ${shortDay(lately.week)}: ${duration(lately.median)}, longest ${duration(lately.longest)}`;
-  const most = Math.max(30, ...weeks.map((one) => one.longest));
+  const rows = table("Weeks as a table", ["Week of", "Recoveries", "Median", "Longest"], weeks.toReversed().map((one) => [one.week, count(one.recoveries), duration(one.median), duration(one.longest)]));
+  if (weeks.length < ENOUGH) {
+    rows.open = true;
+    return rows;
+  }
+  const most = Math.max(...weeks.map((one) => one.longest));
   const middle = (one) => Math.min(time(one.week) + 3.5 * DAY_MS, time(until) + DAY_MS / 2); // the chart ends with today
   const drawn = chart(text, 200, () => ({
     ...overDays(weeks[0].week, until, most),
@@ -174,7 +198,7 @@ export function trend(weeks, until) {
   return [
     drawn,
     h("ul", { class: "key" }, h("li", { class: "dot" }, "median of the week"), h("li", { class: "range" }, "up to the longest")),
-    table("Weeks as a table", ["Week of", "Recoveries", "Median", "Longest"], weeks.toReversed().map((one) => [one.week, count(one.recoveries), duration(one.median), duration(one.longest)])),
+    rows,
   ];
 }
 

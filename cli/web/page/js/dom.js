@@ -68,8 +68,9 @@ const SHORT = 24; // characters: such a name does not wrap
  * @param {Array<{label: string, cell: function, number?: boolean, wide?: boolean, sort?: string}>} columns
  * @param {Array} rows the argument of each `cell`
  * @param {{by: string, down: boolean, change: function}} [order] for sortable columns
+ * @param {string} [kind] "plain" for a table that is one on narrow screens too
  */
-export function table(caption, columns, rows, order) {
+export function table(caption, columns, rows, order, kind = "") {
   const head = columns.map((column) =>
     h(
       "th",
@@ -87,7 +88,7 @@ export function table(caption, columns, rows, order) {
   // Some screen readers need the roles: CSS that lays out rows as cards removes the table's semantics.
   const whole = h(
     "table",
-    { role: "table", class: columns.length <= FEW && "few" },
+    { role: "table", class: [columns.length <= FEW && "few", kind].filter(Boolean).join(" ") || null },
     h("caption", { class: "unseen" }, caption),
     h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, head)),
     h("tbody", { role: "rowgroup" }, rows.map((row) => line(columns, row))),

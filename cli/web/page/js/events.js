@@ -4,7 +4,7 @@ import { filtersOf, remember } from "./address.js";
 import { get } from "./api.js";
 import { badge, facts, field, fill, h, headline, leftOut, link, loading, name, problem, select, still, table } from "./dom.js";
 import { beyond, gap, joined, merged, news, renewed } from "./event_list.js";
-import { clock, count, kind, moment, seconds, sentence, share, unitAddress, words } from "./format.js";
+import { clock, count, eventAddress, kind, moment, seconds, sentence, share, unitAddress, words } from "./format.js";
 
 const PAGE = 50;
 const BY_ID = 10; // older events in progress that one update requests, each by its id
@@ -30,7 +30,7 @@ const DAY = /^\d{4}-\d\d-\d\d$/;
 const AROUND = 14; // hours: the farthest that the day of a calendar is from that of UTC
 
 export const COLUMNS = [
-  { label: "Time", cell: (event) => moment(event.at) },
+  { label: "Time", cell: (event) => link(eventAddress(event.event_id), moment(event.at)) },
   { label: "Unit", cell: (event) => link(unitAddress(event.unit), name(event.unit)) },
   { label: "Status", cell: (event) => badge(words(event.status), kind(event.status)) },
   { label: "Recovery time", number: true, cell: (event) => seconds(event.recovery_seconds) },

@@ -35,6 +35,15 @@ export function moment(text) {
   return element;
 }
 
+const SHORT = new Intl.DateTimeFormat("en", { weekday: "short", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: "UTC" });
+
+/** A <time> element for a moment of coming days, in this machine's time zone: "Fri, Nov 27, 20:50 UTC". */
+export function soon(text) {
+  const element = moment(text);
+  element.textContent = local(SHORT, new Date(text));
+  return element;
+}
+
 /** The time of day in this machine's time zone: "03:58:10 UTC". */
 export const clock = (at) => local(CLOCK, at);
 
@@ -63,6 +72,8 @@ export function duration(seconds) {
 }
 
 export const seconds = (value) => (value === null || value === undefined ? null : `${value.toFixed(1)} s`);
+/** Formats a recovery time: "3.1 s", or from a minute on "4m 05s". */
+export const recoveryTime = (value) => (value < 60 ? seconds(value) : duration(value));
 export const count = (value) => value.toLocaleString("en");
 
 /** An amount as in reports: `$12.30`, and less than a dollar with more digits: `$0.0423`. */

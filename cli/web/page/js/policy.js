@@ -3,7 +3,7 @@
 import { change, get } from "./api.js";
 import { badge, field, fill, flash, h, heading, link, loading, name, problem, select, table } from "./dom.js";
 import { longDay, moment, plain, sentence, sourceName } from "./format.js";
-import { LABELS, groupsOf } from "./unit.js";
+import { LABELS, groupsOf, outcome } from "./unit.js";
 import { updateRow } from "./units.js";
 
 const YES_NO = [["", "not set"], ["true", "yes"], ["false", "no"]];
@@ -200,9 +200,3 @@ function standing(unit, { key, rule = key }) {
 const sourced = ({ value, source }) => [name(plain(value)), h("small", { class: "source" }, name(sourceName(source)))];
 const possible = (at) => (at ? moment(at) : "not until someone changes the unit");
 const differs = ({ before, after }) => before?.reason !== after?.reason || before?.at !== after?.at;
-
-function outcome(one) {
-  if (!one) return "not decided";
-  if (one.hit) return badge(`${one.leashed ? "would terminate" : "terminates"} at ${one.at}`, one.leashed ? "info" : "live");
-  return [one.reason, h("small", { class: "source" }, name(one.detail))];
-}

@@ -1,14 +1,13 @@
-// One unit: the decision of a day, its policy with sources, groups, events and changes; opting out and in.
+// One unit, in the order of its owner's questions: what comes next, how it recovered, its policy, and what happened.
 
 import { address, lastOf } from "./address.js";
 import { change, get } from "./api.js";
-import { heatMap, recoveries } from "./charts.js";
+import { recoveries, table as folded } from "./charts.js";
 import { ask, once } from "./dialogs.js";
-import { badge, facts, field, fill, flash, h, heading, headline, leftOut, link, loading, name, problem, table } from "./dom.js";
+import { badge, field, fill, flash, h, heading, headline, leftOut, link, loading, name, problem, table } from "./dom.js";
 import { lapse } from "./event.js";
 import { stamp } from "./freshness.js";
-import { COLUMNS as EVENT_COLUMNS } from "./events.js";
-import { dayAfter, earliestToday, longDay, moment, plain, sourceName, stateKind, unitAddress, who } from "./format.js";
+import { day as shortDay, dayAfter, earliestToday, eventAddress, kind, longDay, moment, plain, recoveryTime, sentence, soon, sourceName, stateKind, unitAddress, who, words } from "./format.js";
 import { updateRow } from "./units.js";
 
 export const LABELS = {
@@ -29,20 +28,21 @@ export async function show(main, signal, id) {
     missing(main, id);
     return;
   }
-  const place = h("div", {});
+  const [place, rest] = [h("div", {}), h("div", {})];
   const decision = decisionPanel(unit.unit, signal);
-  fill(main, place, decision.element);
-  const rest = h("div", {});
-  const year = yearPanel(unit.unit, signal);
-  main.append(year.element, rest);
+  const next = nextPanel(() => unit, signal);
+  const past = recoveryPanel(unit.unit, signal);
+  fill(main, place, next.element, past.element, next.days, decision.element, rest);
   draw();
   decision.refresh();
-  year.load();
+  next.load();
+  past.load();
 
   function draw() {
     fill(place, head(unit, () => once(optOut), () => once(optIn)));
     stamp(place, new Date(), OLD);
     fill(rest, details(unit));
+    next.draw();
   }
 
   async function changed(message, after) {
@@ -52,6 +52,7 @@ export async function show(main, signal, id) {
     flash(message);
     main.querySelector(".actions button")?.focus();
     decision.refresh();
+    next.load();
   }
 
   /** Confirms a change of the unit's current state, and sends its version, so that it does not undo somebody else's change. */
@@ -160,38 +161,127 @@ function head(unit, optOut, optIn) {
   ];
 }
 
+const EVENTS = [
+  { label: "Time", cell: (event) => link(eventAddress(event.event_id), soon(event.at)) },
+  {
+    label: "Outcome", wide: true,
+    cell: (event) => [badge(words(event.status), kind(event.status)), event.recovery_seconds !== null && ` in ${recoveryTime(event.recovery_seconds)}`, event.detail && h("small", { class: "source" }, name(event.detail))],
+  },
+];
+
+/** The texts about wrong values that are about a key of the policy: they name it before the first quote. */
+const wrongs = (unit, key) => unit.problems.filter((text) => new RegExp(`\\b${key === "takes_part" ? "opt_(out|in)" : key} `).test(text.split("'")[0]));
+
 function details(unit) {
-  const policy = Object.entries(unit.policy);
+  const [set, unset] = [[], []];
+  for (const row of Object.entries(unit.policy)) (plain(row[1].value) === plain(null) && row[1].source === "settings" && !wrongs(unit, row[0]).length ? unset : set).push(row);
   return [
     h("h2", {}, "Policy"),
     table("Policy values and their sources", [
       { label: "Setting", cell: ([key]) => LABELS[key] ?? key },
-      { label: "Value", cell: ([key, { value }]) => (key === "takes_part" ? badge(value ? "yes" : "no", value ? "good" : "info") : name(plain(value))) },
+      { label: "Value", cell: ([key, { value }]) => [key === "takes_part" ? badge(value ? "yes" : "no", value ? "good" : "info") : name(plain(value)), wrongs(unit, key).map((text) => h("p", { class: "wrong small" }, name(text)))] },
       { label: "Source", cell: ([, { source }]) => name(sourceName(source)) },
-    ], policy),
-    facts([
-      ["Next possible termination", unit.outlook.next_possible ? moment(unit.outlook.next_possible) : "not while this is so"],
-      ["Last terminated on", unit.last_day],
-    ]),
+    ], set, undefined, "plain"),
+    unset.length > 0 && h("p", { class: "muted small" }, `Not set: ${unset.map(([key]) => (LABELS[key] ?? key).toLowerCase()).join(", ")}.`),
     h("h2", {}, "Groups"),
     unit.groups.length
-      ? table("Groups of the unit", [
-          { label: "Group", cell: (group) => [name(group.group), group.protected && [" ", badge("protected", "info")]] },
-          { label: "In service", number: true, cell: (group) => (group.in_service === undefined ? null : `${group.in_service} of ${group.desired}`) },
-        ], unit.groups)
+      ? h("ul", { class: "states" }, unit.groups.map((group) => h("li", {}, name(group.group), group.in_service === undefined ? null : `: ${group.in_service} of ${group.desired} in service`, group.protected && [" ", badge("protected", "info")])))
       : h("p", { class: "muted" }, "There are no groups yet."),
     leftOut(unit),
     h("h2", {}, "Last events"),
-    unit.events.length ? table("Last events", EVENT_COLUMNS.filter((column) => column.label !== "Unit"), unit.events) : h("p", { class: "muted" }, "There are no events."),
+    unit.events.length ? [table("Last events", EVENTS, unit.events, undefined, "plain"), h("p", {}, link(address("#/events", { q: unit.unit }), "All events"))] : h("p", { class: "muted" }, "There are no events."),
     h("h2", {}, "Last changes"),
     unit.changes.length
       ? table("Last changes", [
           { label: "Time", cell: (change) => moment(change.at) },
           { label: "By", cell: (change) => h("span", { title: change.caller }, name(who(change.caller))) },
           { label: "Changes", wide: true, cell: (change) => Object.entries(change.changes).map(([key, { old, new: now }]) => h("p", {}, `${key}: ${plain(old)} → ${plain(now)}`)) },
-        ], unit.changes)
+        ], unit.changes, undefined, "plain")
       : h("p", { class: "muted" }, "There are no changes through the API."),
   ];
+}
+
+const percent = (chance) => `${Number((chance * 100).toPrecision(3))} %`;
+
+/** The probability of a termination, and the business days from one to the next that follow from it; null if unknown. */
+function odds({ probability, min_days_between: distance }) {
+  const chance = probability?.value;
+  if (typeof chance !== "number") return null;
+  const days = chance && Math.max(distance?.value ?? 0, 1) - 1 + 1 / chance;
+  const often = !days ? "" : days === 1 ? "; on average every business day" : `; on average every ${Number(days.toPrecision(2))} business days`;
+  return [h("strong", {}, percent(chance)), ` chance a business day${often}`];
+}
+
+/** The last termination of the unit among its last events, in words; null if there is none. */
+function latest({ events }) {
+  const last = events.find((event) => event.recovery_seconds !== null || event.status === "UNRECOVERED");
+  return last && h("p", { class: "muted" }, "Last: ", link(eventAddress(last.event_id), longDay(last.day)), last.recovery_seconds === null ? ", not recovered in time." : `, recovered in ${recoveryTime(last.recovery_seconds)}.`);
+}
+
+/** The outcome of a day's decision about a unit. */
+export function outcome(one) {
+  if (!one) return "not decided";
+  if (one.hit) return badge(`${one.leashed ? "would terminate" : "terminates"} at ${one.at}`, one.leashed ? "info" : "live");
+  return [one.reason.replaceAll("-", " "), h("small", { class: "source" }, name(one.detail))];
+}
+
+/** The next termination of the unit, and the decisions of the next two weeks. `current` returns the unit. */
+function nextPanel(current, signal) {
+  const result = h("div", { "aria-live": "polite" });
+  const element = h("section", { class: "why", "aria-labelledby": "next" }, h("h2", { id: "next" }, "Next termination"), result);
+  const days = h("div", {});
+  let ahead = null;
+  let failure = null;
+
+  async function load() {
+    failure = null;
+    try {
+      ahead = await get("ui/ahead", { unit: current().unit }, signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      failure = error;
+    }
+    draw();
+  }
+
+  function draw() {
+    const unit = current();
+    fill(result, unit.outlook.takes_part ? expected(unit) : h("p", { class: "answer" }, "None while the unit is skipped."), latest(unit));
+    fill(days, unit.outlook.takes_part && ahead?.days && fortnight(ahead));
+  }
+
+  function expected({ policy, outlook: { next_possible: possible } }) {
+    if (failure) return [h("p", {}, odds(policy)), problem(failure, load)];
+    if (!ahead) return [h("p", {}, odds(policy)), loading("the forecast")];
+    if (!ahead.days || ahead.not_expected) {
+      return [
+        h("p", { class: "large" }, odds(policy)),
+        ahead.days && h("p", {}, `${percent(ahead.chance_of_any)} for at least one in the next two weeks.`),
+        possible && h("p", {}, "Not before ", soon(possible), "."),
+        h("p", { class: "muted small" }, `Nobody sees the moment without the deployment's salt: ${sentence(ahead.not_expected)}`),
+      ];
+    }
+    const hit = ahead.days.map(({ expected: one }) => one).find((one) => one?.hit);
+    return [
+      h("p", { class: "large" }, hit ? [h("strong", {}, soon(hit.tick)), " ", badge(hit.leashed ? "would be, if unleashed" : "expected", hit.leashed ? "info" : "live")] : "None expected in the next two weeks."),
+      ahead.halted && h("p", {}, "Chaos is halted. This is what would happen if someone resumed it now."),
+      h("p", {}, odds(policy)),
+    ];
+  }
+  return { element, days, load, draw };
+}
+
+/** A cell for each of the next days, a column for each weekday: what happens, or the odds without the salt. */
+function fortnight({ days, time_zone: zone, assumptions }) {
+  const text = ({ expected: one, reason, chance }) => (one?.hit ? one.at : one || reason ? (one?.reason ?? reason).replaceAll("-", " ") : percent(chance));
+  const cells = days.map((one) => {
+    const kind = one.expected?.hit ? (one.expected.leashed ? "would" : "hit") : one.reason ? "shut" : null;
+    return h("li", { class: kind, title: one.expected?.detail || one.detail }, h("time", { datetime: one.day }, shortDay(one.day).split(",")[0], ` ${Number(one.day.slice(8))}`), h("span", {}, text(one)));
+  });
+  cells[0].style.gridColumnStart = ((new Date(`${days[0].day}T00:00:00Z`).getUTCDay() + 6) % 7) + 1;
+  const rows = folded("Days as a table", ["Day", `In ${zone}`], days.map((one) => [longDay(one.day), outcome(one.expected ?? (one.reason ? one : { reason: `${percent(one.chance)} chance`, detail: "" }))]));
+  rows.append(h("p", { class: "muted small" }, `Assumptions: ${assumptions.join("; ")}.`));
+  return [h("h2", {}, `Next two weeks, in ${zone}`), h("ol", { class: "fortnight" }, cells), rows];
 }
 
 /** The decision of a day and of each of its ticks; by default of the last recorded day. */
@@ -205,7 +295,7 @@ function decisionPanel(unit, signal) {
     h(
       "div",
       { class: "headline" },
-      h("h2", { id: "why" }, "Decision"),
+      h("h2", { id: "why" }, "Decision of a day"),
       h(
         "div",
         { class: "actions" },
@@ -248,20 +338,15 @@ function decisionPanel(unit, signal) {
   return { element, refresh };
 }
 
-/** The recoveries and terminations of the unit's last year. */
-function yearPanel(unit, signal) {
+/** The last recoveries of the unit. */
+function recoveryPanel(unit, signal) {
   const result = h("div", {});
-  const element = h("section", { "aria-labelledby": "year" }, h("h2", { id: "year" }, "Recovery in the last year"), result);
+  const element = h("section", { "aria-labelledby": "recoveries" }, h("h2", { id: "recoveries" }, "Last recoveries"), result);
   async function load() {
-    fill(result, loading("the last year"));
+    fill(result, loading("the recoveries"));
     try {
-      const { since, until, complete_since: complete, recoveries: points, days } = await get("ui/year", { unit }, signal);
-      fill(
-        result,
-        points.length ? recoveries(points, until) : h("p", { class: "muted" }, "No recovery in the last year."),
-        Object.keys(days).length > 0 && [h("h3", {}, "Terminations"), heatMap(days, since, until, (day) => address("#/events", { q: unit, day }))],
-        complete && h("p", { class: "muted small" }, `Events before ${complete} are not included.`),
-      );
+      const { points, usual } = await get("ui/recoveries", { unit }, signal);
+      fill(result, points.length ? recoveries(points, usual) : h("p", { class: "muted" }, "There are none yet: no instance of the unit was terminated."));
     } catch (error) {
       if (!signal.aborted) fill(result, problem(error, load));
     }

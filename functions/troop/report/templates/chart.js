@@ -180,3 +180,6 @@ class Chart {
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
   for (const chart of charts) chart.draw();
 });
+
+// For the page, which imports this file as a module where it draws the first chart.
+Object.assign(globalThis, { Chart, axis, basis, charts, colour, lineSeries, tooltip });

@@ -129,13 +129,11 @@ def test_slow_goes_by_earlier_recoveries_of_the_same_method() -> None:
     drained = event("web", "2026-02-01", method="drain", recovery_seconds=900.0)
     slow = event("web", "2026-02-02", recovery_seconds=201.0)
     lost = event("web", "2026-02-03", "UNRECOVERED")
-    points = year.recoveries([lost, slow, drained, *reversed(usual)])
-    assert [(p["slow_above"], p["slow"]) for p in points] == [
-        *[(None, False)] * (ENOUGH + 1),
-        (200.0, True),
-        (200.0, False),
-    ]
-    assert points[-1]["seconds"] is None
+    document = year.recoveries([lost, slow, drained, *reversed(usual)])
+    assert [point["slow"] for point in document["points"]] == [*[False] * (ENOUGH + 1), True, False]
+    assert document["points"][-1]["seconds"] is None
+    assert document["usual"] == 100.0
+    assert year.recoveries(usual[1:])["usual"] is None
 
 
 def test_the_next_tick_skips_closed_days_and_settings_are_read_once() -> None:

@@ -37,6 +37,11 @@ def forget(looking: Looking) -> None:
     looking.server.overview = OverviewReader(reader.client, reader.next_tick, reader.read_ungrouped)
 
 
+def weekly() -> list[dict[str, Any]]:
+    """Returns a recovery in each of six weeks, up to today."""
+    return [event("web", today(7 * n), recovery_seconds=20.0) for n in range(6)]
+
+
 def test_the_overview_answers_what_goes_on(looking: Looking) -> None:
     world = looking.world
     world.checks = [LATE]
@@ -56,19 +61,19 @@ def test_the_overview_answers_what_goes_on(looking: Looking) -> None:
     expect(tile("Units")).to_contain_text("3 taking part")
     expect(tile("Benchmarks")).to_contain_text("$0.00781 so far")
     expect(page.get_by_role("img", name=re.compile("1 not recovered"))).to_be_visible()
-    expect(page.get_by_role("img", name=re.compile("Median recovery of each week"))).to_be_visible()
+    expect(page.get_by_role("row", name=re.compile("12s 12s"))).to_be_visible()  # two weeks: words, and no chart
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_the_week_that_has_begun_has_its_mark_in_the_chart(looking: Looking) -> None:
-    looking.world.events = [event("web", today(), recovery_seconds=20.0)]
+    looking.world.events = weekly()
     forget(looking)
     page = looking.go("overview")
     page.reload()
     expect(page.get_by_role("region", name="Today")).to_contain_text("1 event")
     usual = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--accent').trim()")
     expect(page.get_by_role("img", name=re.compile("Median recovery")).locator(f"path[fill='{usual}']")).to_have_count(
-        1
+        6
     )
 
 
@@ -80,7 +85,7 @@ MONTHS = {f"{datetime(2026, month, 1, tzinfo=UTC):%b}" for month in range(1, 13)
 def test_the_chart_of_a_new_deployment_shows_weeks_and_an_older_ones_months(
     looking: Looking, first: int, labels: set[str]
 ) -> None:
-    looking.world.events = [event("web", today()), event("web", today(first))]
+    looking.world.events = [*weekly(), event("web", today(first))]
     forget(looking)
     page = looking.go("overview")
     page.reload()
@@ -233,67 +238,17 @@ def test_shortcuts_work_but_never_while_somebody_types(looking: Looking) -> None
     expect(page.get_by_role("heading", name="Events")).to_be_visible()
 
 
-MARKS = """() => {
-  const { series, yAxis: [{ interval, max }] } = echarts.getInstanceByDom(document.querySelector(".chart")).getOption();
-  const dots = series.filter((one) => one.type === "scatter").flatMap((one) => one.data);
-  const marks = dots.map(({ value, name }) => [value[1], name]);
-  return { marks, from: max - interval, max };
-}"""
-
-
-def test_a_chart_has_no_mark_at_seconds_that_nobody_measured(looking: Looking) -> None:
-    """Also if a later recovery is longer than the axis of the others."""
-    looking.world.events = [
-        event("web", today(1), recovery_seconds=95.0),
-        event("web", today(2), status="UNRECOVERED"),
-        event("web", today(3), recovery_seconds=3.0),
-    ]
-    page = looking.go("units/web")
-    chart = page.get_by_role("img", name=re.compile("2 recoveries in a year, 0 of them slow, and 1 not in time"))
-    expect(chart.get_by_text("not in time")).to_be_visible()  # the label of the band
-    drawn = page.evaluate(MARKS)
-    seconds = {words: y for y, words in drawn["marks"]}
-    measured = {words: y for words, y in seconds.items() if "not recovered" not in words}
-    assert sorted(measured.values()) == [3, 95]
-    (beyond,) = {*seconds.values()} - {*measured.values()}
-    assert 95 < drawn["from"] < beyond < drawn["max"]
-    looking.world.events = looking.world.events[:1]
-    page.reload()
-    expect(page.get_by_role("img", name=re.compile("0 not in time"))).to_be_visible()
-    expect(page.get_by_role("img").get_by_text("not in time")).to_have_count(0)
-
-
-def test_a_unit_charts_its_recoveries_and_what_was_slow(looking: Looking) -> None:
-    days = [today(n) for n in range(1, 9)]
-    recovered = [event("web", day, recovery_seconds=100.0) for day in days[1:]]
-    looking.world.events = [event("web", days[0], recovery_seconds=300.0), *recovered]
-    page = looking.go("units/web")
-    expect(page.get_by_role("img", name=re.compile("8 recoveries in a year, 1 of them slow"))).to_be_visible()
-    chart = page.locator(".chart:not(.heat)")
-    warn, usual = (
-        page.evaluate(f"getComputedStyle(document.documentElement).getPropertyValue('--{one}').trim()")
-        for one in ("warn", "accent")
-    )
-    expect(chart.locator(f"path[fill='{usual}']")).to_have_count(7)
-    expect(chart.locator(f"path[fill=none][stroke='{warn}'][stroke-dasharray]")).to_have_count(1)
-    slow = chart.locator(f"path[fill='{warn}']")
-    expect(slow).to_have_count(1)
-    slow.hover(force=True)
-    expect(chart.get_by_text("5m 00s, slow")).to_be_visible()
-    page.get_by_text("Recoveries as a table").click()
-    expect(page.get_by_role("row", name=re.compile(f"{days[0]} 5m 00s 3m 20s"))).to_be_visible()
-
-
 def test_charts_follow_the_colour_scheme_and_end_with_their_view(looking: Looking) -> None:
-    looking.world.events = [event("web", today(n), recovery_seconds=100.0) for n in range(1, 9)]
-    page = looking.go("units/web")
+    looking.world.events = weekly()
+    forget(looking)
+    page = looking.go("overview")
     accent = "getComputedStyle(document.documentElement).getPropertyValue('--accent').trim()"
     light = page.evaluate(accent)
-    expect(page.locator(f".chart path[fill='{light}']")).to_have_count(8)
+    expect(page.locator(f".chart path[fill='{light}']")).to_have_count(6)
     page.emulate_media(color_scheme="dark")
     dark = page.evaluate(accent)
     assert dark != light
-    expect(page.locator(f".chart path[fill='{dark}']")).to_have_count(8)
+    expect(page.locator(f".chart path[fill='{dark}']")).to_have_count(6)
     looking.go("calendar")
     expect(page.get_by_role("heading", name="Calendar")).to_be_visible()
     page.wait_for_function("charts.length === 0")

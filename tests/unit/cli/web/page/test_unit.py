@@ -1,0 +1,157 @@
+"""Tests the page in a browser: the view of one unit, in the order of its owner's questions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from cli.client.api import Answer
+from cli.forecasts.calendar_ahead import Basis
+from cli.shared.errors import CliError, Exit
+from tests.unit.cli.conftest import event
+from tests.unit.cli.web.page.conftest import SETTLED, Looking
+
+
+def day(ago: int) -> str:
+    return (datetime(2026, 11, 23, tzinfo=UTC) - timedelta(days=ago)).date().isoformat()
+
+
+def recovered(seconds: float, ago: int) -> dict[str, Any]:
+    return event("web", day(ago), recovery_seconds=seconds)
+
+
+def _next(page: Page) -> Locator:
+    return page.get_by_role("region", name="Next termination")
+
+
+def test_the_view_begins_with_the_next_termination_and_its_odds(looking: Looking) -> None:
+    looking.world.events = [recovered(3.1, 1)]
+    page = looking.go("units/web")
+    expected = next(hit for hit in looking.server.ahead(2, unleashed=False)["expected"] if hit["unit"] == "web")
+    card = _next(page)
+    expect(card.locator("time")).to_have_attribute("datetime", expected["tick"])
+    expect(card).to_contain_text("would be, if unleashed")
+    expect(card).to_contain_text("20 % chance a business day; on average every 5 business days")
+    expect(card).to_contain_text("Last: Sunday, November 22, 2026, recovered in 3.1 s.")
+    headings = page.locator("h2").all_inner_texts()
+    begin = ["Next termination", "Last recoveries", "Next two weeks, in Europe/Vienna", "Decision of a day"]
+    assert headings == [*begin, "Policy", "Groups", "Last events", "Last changes"]
+    cell = page.locator(".fortnight li").filter(has=page.locator(f"[datetime='{expected['day']}']"))
+    expect(cell).to_contain_text(expected["at"])
+    expect(page.locator(".fortnight li")).to_have_count(14)
+    expect(page.locator("[datetime='2026-11-28']").locator("..")).to_contain_text("weekend")
+    page.get_by_text("Days as a table").click()
+    expect(page.get_by_role("row", name=re.compile("Tuesday, November 24"))).to_contain_text(">= probability 0.35")
+
+
+def test_without_the_salt_the_view_has_odds_and_no_moment(looking: Looking, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = looking.server.ahead.basis()
+    outlook = {"takes_part": True, "state": "taking part", "reason": None, "why": ""}
+    looking.world.units["web"]["outlook"] = outlook | {"next_possible": "2026-11-24T08:00:00.000Z"}
+
+    def secret(_: object) -> Basis:
+        return replace(known, salt=None, no_salt="you may not read it")
+
+    monkeypatch.setattr(type(looking.server.ahead), "basis", secret)
+    page = looking.go("units/web")
+    expect(_next(page)).to_contain_text("20 % chance a business day; on average every 5 business days")
+    expect(_next(page)).to_contain_text("Not before Tue, Nov 24, 08:00 UTC.")
+    expect(_next(page)).to_contain_text("without the deployment's salt: you may not read it.")
+    expect(_next(page)).to_contain_text("% for at least one in the next two weeks.")
+    days = page.locator(".fortnight li")
+    expect(days.filter(has=page.locator("[datetime='2026-11-24']"))).to_contain_text("35 %")
+    expect(days.filter(has=page.locator("[datetime='2026-11-28']"))).to_contain_text("weekend")
+
+    def forbidden(_: object) -> Basis:
+        raise CliError(Exit.FORBIDDEN, "you may not read the settings")
+
+    monkeypatch.setattr(type(looking.server.ahead), "basis", forbidden)
+    page.reload()
+    expect(_next(page)).to_contain_text("without the deployment's salt: you may not read the settings.")
+
+
+def test_a_skipped_unit_has_no_next_termination_until_it_is_opted_in(looking: Looking) -> None:
+    looking.world.units["web"]["item"] = {"opt_out": True}
+    page = looking.go("units/web")
+    expect(_next(page)).to_contain_text("None while the unit is skipped.")
+    expect(page.locator(".fortnight")).to_have_count(0)
+    page.get_by_role("button", name="Opt in").click()
+    page.get_by_role("dialog").get_by_role("button", name="Opt in").click()
+    expect(_next(page)).to_contain_text("would be, if unleashed")
+    expect(page.locator(".fortnight li")).to_have_count(14)
+
+
+def test_a_chart_has_no_mark_at_seconds_that_nobody_measured(looking: Looking) -> None:
+    """Also if a later recovery is longer than the others."""
+    lost = event("web", day(2), status="UNRECOVERED")
+    looking.world.events = [recovered(95.0, 1), lost, *(recovered(3.0 + n, n + 3) for n in range(10))]
+    page = looking.go("units/web")
+    chart = page.get_by_role("img", name="The last 10: 9 recoveries, 1 slow, 1 not in time")
+    expect(chart.locator("circle")).to_have_count(9)
+    expect(chart.locator(".slow circle")).to_have_count(1)
+    band, cross = chart.locator(".band").bounding_box(), chart.locator(".lost path").bounding_box()
+    assert band
+    assert cross
+    assert band["y"] <= cross["y"] <= cross["y"] + cross["height"] <= band["y"] + band["height"]
+    tops = [box["y"] for dot in chart.locator("circle").all() if (box := dot.bounding_box())]
+    assert min(tops) > band["y"] + band["height"]
+    expect(page.get_by_text("usual: 8.0 s")).to_be_visible()
+    page.get_by_text("Recoveries as a table").click()
+    expect(page.get_by_role("row", name=re.compile("Sunday, November 22, 2026"))).to_contain_text("1m 35s, slow")
+
+
+def test_recoveries_of_seconds_fill_the_chart(looking: Looking) -> None:
+    looking.world.events = [recovered(3.0 + n / 10, n) for n in range(1, 7)]
+    page = looking.go("units/web")
+    chart = page.get_by_role("img", name=re.compile("The last 6"))
+    expect(chart.locator("text", has_text="4 s").first).to_be_visible()  # the end of the axis
+    assert chart.locator(".grid").count() == 3
+    low, high = (chart.locator(".grid").nth(n).bounding_box() for n in (0, 2))
+    dots = [box for dot in chart.locator("circle").all() if (box := dot.bounding_box())]
+    assert low
+    assert high
+    assert all(box["y"] < (low["y"] + high["y"]) / 2 for box in dots)
+
+
+def test_few_recoveries_are_words_and_load_no_chart_library(looking: Looking) -> None:
+    looking.world.events = [recovered(3.1, 1), event("web", day(2), status="UNRECOVERED"), recovered(61.0, 3)]
+    page, loaded = looking.page, list[str]()
+    page.on("request", lambda request: loaded.append(request.url))
+    for view in ("overview", "units", "units/web"):
+        looking.go(view)
+        page.reload()
+        expect(page.locator(".loading")).to_have_count(0)
+    listed = page.get_by_role("region", name="Last recoveries").get_by_role("listitem")
+    expect(listed).to_have_text(["Sun, Nov 22: 3.1 s", "Sat, Nov 21: not in time", "Fri, Nov 20: 1m 01s"])
+    assert page.get_by_role("img").count() == 0
+    page.evaluate(SETTLED)
+    assert not [url for url in loaded if "/report/" in url]
+    listed.nth(1).get_by_role("link").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("i-0abc")
+
+
+def test_a_wrong_value_is_marked_at_its_row(looking: Looking) -> None:
+    problem = "web-v1: tag troop:probability is 'min_healthy': must be a number from 0 to 1"
+    looking.world.add("bad", problem=problem)
+    page = looking.go("units/bad")
+    policy = page.get_by_role("table", name="Policy values and their sources")
+    expect(policy.get_by_role("row", name="Probability per business day").locator(".wrong")).to_have_text(problem)
+    expect(policy.locator(".wrong")).to_have_count(1)
+    expect(page.get_by_text("Not set: opted out until.")).to_be_visible()
+
+
+def test_a_part_that_fails_leaves_the_others(looking: Looking) -> None:
+    refused = Answer(500, {"statusCode": 500, "message": "it is broken"})
+    looking.world.refusals["GET", "events"] = [refused]
+    page = looking.go("units/web")
+    past = page.get_by_role("region", name="Last recoveries")
+    expect(past.get_by_role("alert")).to_contain_text("it is broken")
+    expect(_next(page)).to_contain_text("20 % chance a business day")
+    del looking.world.refusals["GET", "events"]
+    past.get_by_role("button", name="Try again").click()
+    expect(past).to_contain_text("There are none yet")

@@ -201,7 +201,7 @@ function details(unit) {
   ];
 }
 
-const percent = (chance) => `${Number((chance * 100).toPrecision(3))} %`;
+const percent = (chance, digits = 2) => `${Number((chance * 100).toPrecision(digits))} %`;
 
 /** The probability of a termination, and the business days from one to the next that follow from it; null if unknown. */
 function odds({ probability, min_days_between: distance }) {
@@ -209,7 +209,7 @@ function odds({ probability, min_days_between: distance }) {
   if (typeof chance !== "number") return null;
   const days = chance && Math.max(distance?.value ?? 0, 1) - 1 + 1 / chance;
   const often = !days ? "" : days === 1 ? "; on average every business day" : `; on average every ${Number(days.toPrecision(2))} business days`;
-  return [h("strong", {}, percent(chance)), ` chance a business day${often}`];
+  return [h("strong", {}, percent(chance, 3)), ` chance a business day${often}`];
 }
 
 /** The last termination of the unit among its last events, in words; null if there is none. */

@@ -142,7 +142,7 @@ def test_a_wrong_value_is_marked_at_its_row(looking: Looking) -> None:
     policy = page.get_by_role("table", name="Policy values and their sources")
     expect(policy.get_by_role("row", name="Probability per business day").locator(".wrong")).to_have_text(problem)
     expect(policy.locator(".wrong")).to_have_count(1)
-    expect(page.get_by_text("Not set: opted out until.")).to_be_visible()
+    expect(page.get_by_text("Not set: opted out until, reason, owner.")).to_be_visible()
 
 
 def test_a_part_that_fails_leaves_the_others(looking: Looking) -> None:

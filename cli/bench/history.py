@@ -1,12 +1,12 @@
 """Compares a benchmark's figures over its recorded runs, also by hour of the day and by weekday. Pure.
 
-Only the same variant, phase, point, role and operation form a series: others measure something else.
+Only the same size, variant, phase, point, role and operation form a series: others measure something else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
 from statistics import median
@@ -14,7 +14,9 @@ from typing import Any
 
 from cli.bench import cells as bench_cells
 from cli.bench import show as bench_show
+from troop.bench.definition.definition import is_load
 from troop.bench.records.record import CellStatus
+from troop.measure.operations import TOTAL
 from troop.shared import moments
 
 
@@ -65,12 +67,16 @@ class Series:
     """A figure of the same measurement in several runs.
 
     Attributes:
-        measurement: variant, phase with its point, role and operation; without empty parts.
+        measurement: size, variant, phase with its point, role and operation; without empty parts.
         values: oldest first.
+        role: of its nodes.
+        is_total: whether it is about all operations of the role.
     """
 
     measurement: tuple[str, ...]
     values: tuple[Value, ...]
+    role: str = ""
+    is_total: bool = False
 
     @property
     def name(self) -> str:
@@ -103,7 +109,7 @@ def series(views: Iterable[Mapping[str, Any]], figure: Figure, zone: tzinfo | No
     Returns:
         Sorted by measurement.
     """
-    values: dict[tuple[str, ...], list[Value]] = {}
+    every: dict[tuple[str, ...], Series] = {}
     for view in views:
         run = view["run"]
         for cell in bench_cells.latest(view):
@@ -114,11 +120,24 @@ def series(views: Iterable[Mapping[str, Any]], figure: Figure, zone: tzinfo | No
                 if (value := _value(row, figure)) is None:
                     continue
                 at = datetime.fromisoformat(_began(row, begun) or run["at"]).astimezone(zone)
-                values.setdefault(_measurement(cell, row), []).append(Value(run["run"], at, value))
+                name = _measurement(run, cell, row)
+                one = every.get(name) or Series(name, (), str(row.get("role", "")), row.get("operation") == TOTAL)
+                every[name] = replace(one, values=(*one.values, Value(run["run"], at, value)))
     return [
-        Series(measurement, tuple(sorted(values[measurement], key=lambda one: (one.at, one.run))))
-        for measurement in sorted(values)
+        replace(every[name], values=tuple(sorted(every[name].values, key=lambda one: (one.at, one.run))))
+        for name in sorted(every)
     ]
+
+
+def main(every: Iterable[Series]) -> Series | None:
+    """Returns the series that tells most about a benchmark: of nodes that generate load, as others count operations
+    several times; of all their operations; over the most runs; with the largest last value. None without any.
+    """
+    return max(
+        every,
+        key=lambda one: (is_load(one.role, None), one.is_total, len(one.values), one.values[-1].value),
+        default=None,
+    )
 
 
 def _began(row: Mapping[str, Any], begun: Mapping[str, str]) -> str | None:
@@ -126,8 +145,8 @@ def _began(row: Mapping[str, Any], begun: Mapping[str, str]) -> str | None:
     return begun.get(f"{phase}.{row['point']}" if row.get("point") else phase)
 
 
-def _measurement(cell: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[str, ...]:
-    parts = (cell.get("label"), bench_show.phase_of(row), row.get("role"), row.get("operation"))
+def _measurement(run: Mapping[str, Any], cell: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[str, ...]:
+    parts = (run.get("size"), cell.get("label"), bench_show.phase_of(row), row.get("role"), row.get("operation"))
     return tuple(str(part) for part in parts if part)
 
 

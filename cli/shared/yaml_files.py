@@ -125,6 +125,13 @@ class Document:
             line, node = pair[0].start_mark.line + 1, pair[1]
         return line if line is not None or node is None else int(node.start_mark.line) + 1
 
+    def comment_at(self, place: Sequence[str | int]) -> str:
+        """Returns the comment at the end of the line of a value; "" without one."""
+        line = self.line_of(place)
+        text = _QUOTED.sub("", self._text.splitlines()[line - 1]) if line else ""
+        match = _COMMENT.search(text)
+        return match[1].strip() if match else ""
+
     def rewritten(self) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
         """Yields place, text and number of each number whose text is not the number's: ``3.10`` is 3.1, and
         ``1234567e8`` is 123456700000000. JSON has none: who writes it means numbers.
@@ -166,6 +173,8 @@ def parse(text: str, name: str) -> Any:
     return Document(text, name).values
 
 
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+_COMMENT = re.compile(r"(?:^|\s)#\s*(.*)$")
 _SUSPECT = re.compile("[\ud800-\udfff]|\\\\[uU]")
 _HALF = re.compile("[\ud800-\udfff]")
 

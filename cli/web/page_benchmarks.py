@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import tempfile
 from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cli.bench import checking, comparing, files, money, report_source, starting
 from cli.bench.artifacts import Staging, in_question
-from cli.bench.files import NAME, Source, is_local
+from cli.bench.files import NAME, Source, WrongFileError, is_local
 from cli.bench.pairing import Chosen, succeeded
 from cli.client.bench_client import BenchClient
 from cli.shared.errors import CliError, Exit
+from troop.bench.definition.definition import plain_parameter
+from troop.bench.definition.money import shown
 from troop.bench.definition.names import RUN
 from troop.bench.file.models import FILE
 from troop.report.assets import chart_script
@@ -41,6 +44,7 @@ class RunRequest(BaseModel):
     size: str | None = Field(None, description="Sizes of the file, separated by commas")
     changes: list[str] = Field(default_factory=list, description="Assignments, as in --set")
     accept_unknown_prices: bool = False
+    is_fresh: bool = Field(True, description="Whether an estimate of the last minutes does not suffice")
     key: str = Field("", description="Starts no second run when repeated")
 
     def values(self) -> dict[str, Any]:
@@ -50,6 +54,11 @@ class RunRequest(BaseModel):
             CliError: USAGE; a change is not an assignment.
         """
         return checking.accepting(files.assignments(self.changes), self.accept_unknown_prices)
+
+
+MOST_ESTIMATES = 64
+ESTIMATE_SECONDS = 300
+"""The number and the age of estimates that serve the choice of a size; a start needs a new one."""
 
 
 @dataclass(frozen=True)
@@ -64,38 +73,78 @@ class PageBenchmarks:
     client: BenchClient
     session: Callable[[], Any]
     now: Callable[[], datetime]
+    _estimates: dict[str, tuple[datetime, dict[str, Any]]] = field(default_factory=dict)
 
     def catalogue(self) -> dict[str, Any]:
-        """Lists the benchmarks that come with the command, with their sizes."""
+        """Lists the benchmarks that come with the command."""
         return {
             "benchmarks": [
                 {
                     "name": path.parent.name,
                     "title": source.benchmark.name,
                     "description": source.benchmark.description,
-                    "sizes": list(source.document.get("sizes", {})),
                 }
                 for path, source in files.catalogue()
                 if isinstance(source, Source)
             ]
         }
 
+    def form(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns what a user can choose of a benchmark: its sizes, and its parameters with the values they allow.
+
+        Raises:
+            CliError: as :meth:`estimate`.
+        """
+        with _source(_parse(body)) as source:
+            names = source.document.get("sizes", {})
+            return {
+                "name": source.benchmark.name,
+                "description": source.benchmark.description,
+                "sizes": [{"name": name, "about": source.written.comment_at(("sizes", name))} for name in names],
+                "parameters": [_parameter(source, name) for name in source.document.get("parameters", {})],
+            }
+
     def estimate(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Checks and estimates a run; starts nothing.
+        """Checks and estimates a run; starts nothing. States why the deployment would refuse it.
 
         Raises:
             CliError: the files or the changes are malformed, or the deployment does not answer.
         """
-        request = _parse(body)
+        request, now = _parse(body), self.now()
+        key = request.model_dump_json(exclude={"is_fresh", "key"})
+        at, known = self._estimates.get(key, (now, None))
+        if known and not request.is_fresh and (now - at).total_seconds() < ESTIMATE_SECONDS:
+            return known
         with _source(request) as source:
+            answer = self._estimated(source, request)
+        self._estimates[key] = now, answer
+        for old in list(self._estimates)[:-MOST_ESTIMATES]:
+            self._estimates.pop(old, None)
+        return answer
+
+    def _estimated(self, source: Source, request: RunRequest) -> dict[str, Any]:
+        warnings = list(in_question(source.artifacts(), source.path.parent))
+        document = {
+            "what": starting.describe(source),
+            "copied": source.copied(),
+            "nodes": source.plan.nodes,
+            "cells": len(source.plan.cells),
+            "parameters": {name: text(value) for name, value in source.benchmark.parameters.items()},
+        }
+        try:
             answer = starting.estimate(self.client, source, request.size or None, request.values())
-            return {
-                "what": starting.describe(source),
-                "copied": source.copied(),
-                "cost": money.line(answer),
-                "warnings": [*in_question(source.artifacts(), source.path.parent), *money.warnings(answer)],
-                "refused": bool(answer["problems"]),
-            }
+        except CliError as error:
+            if error.code is not Exit.REFUSED:
+                raise
+            problems = [str(one.problem) for one in error.problems] if isinstance(error, WrongFileError) else []
+            return document | {"refused": problems or [str(error)], "warnings": warnings, "cost": None}
+        return document | {
+            "cost": money.line(answer),
+            "warnings": [*warnings, *answer["warnings"]],
+            "refused": [f"{one['where']} {one['problem']}" for one in answer["problems"]],
+            **{key: answer.get(key) for key in ("seconds", "expected")},
+            "amounts": [shown(answer[key], answer["currency"], up=True) for key in ("expected", "most")],
+        }
 
     def start(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Stages the artifacts and starts a run. Returns the run.
@@ -131,6 +180,26 @@ class PageBenchmarks:
     def _side(self, run: str) -> Chosen:
         body = report_source.fetched(self.client, run, "json")
         return Chosen(run, report_source.parsed(body, f"the report of {run}"))
+
+
+def text(value: Any) -> str:
+    """Writes the value of a parameter as a user can type it."""
+    plain = plain_parameter(value)
+    return plain if isinstance(plain, str) else json.dumps(plain)
+
+
+def _parameter(source: Source, name: str) -> dict[str, Any]:
+    rule = source.document.get("allowed", {}).get(name)
+    artifacts = [artifact.get("name") for artifact in source.document.get("artifacts", [])]
+    known = {"file": [*source.files, *artifacts], "target": source.document.get("targets", {})}
+    value = source.benchmark.parameters[name]
+    choices = (True, False) if isinstance(value, bool) else known.get(rule, ()) if isinstance(rule, str) else rule
+    return {
+        "name": name,
+        "about": source.written.comment_at(("parameters", name)),
+        "default": text(value),
+        "allowed": [] if isinstance(value, tuple) else [text(one) for one in choices or ()],
+    }
 
 
 def _parse(body: Mapping[str, Any]) -> RunRequest:

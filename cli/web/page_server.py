@@ -26,12 +26,14 @@ from cli.client.client import TroopClient
 from cli.client.retries import is_own
 from cli.shared import aws, times
 from cli.shared.errors import CliError, Exit
+from cli.web.benchmark_reader import BenchmarkReader
 from cli.web.overview_reader import OverviewReader
 from cli.web.page_benchmarks import PageBenchmarks
 from cli.web.page_policy import Forecasts, PagePolicy
 from cli.web.proxy import HOST, Handler, Proxy, error_answer
 from cli.web.proxy_guard import (
     PAGE_ESTIMATE_PATH,
+    PAGE_FORM_PATH,
     PAGE_ROUTES,
     PAGE_RUNS_PATH,
     SWITCH_PATH,
@@ -88,6 +90,7 @@ _ALONE = {
 
 _SESSION, _POLICY, _GET, _POST = "/ui/session", "/ui/policy", frozenset({"GET"}), frozenset({"POST"})
 _SERVED = "/ui/served/"
+_FIGURES = f"{PAGE_RUNS_PATH}/figures"
 _REPORT = re.compile("/ui/report/(?P<run>[0-9][0-9a-f-]+)(?P<metadata>/metadata)?")
 """The address of a report; with ``/metadata`` only its time of creation."""
 
@@ -105,8 +108,10 @@ _ROUTES: Routes = (
     (re.compile("/ui/catalogue"), _GET),
     (re.compile("/ui/comparison"), _GET),
     (re.compile(_POLICY), _GET | _POST),
-    (re.compile(PAGE_RUNS_PATH), _POST),
-    (re.compile(PAGE_ESTIMATE_PATH), _POST),
+    (re.compile(PAGE_RUNS_PATH), _GET | _POST),
+    (re.compile(_FIGURES), _GET),
+    (re.compile("/ui/benchmark"), _GET),
+    (re.compile(f"{PAGE_ESTIMATE_PATH}|{PAGE_FORM_PATH}"), _POST),
     (_REPORT, _GET),
 )
 
@@ -161,6 +166,7 @@ class PageServer(Proxy):
         super().__init__(client.api, port, log, host)
         self.client, self.about, self.ahead, self.overview, self.fetch = client, about, ahead, overview, fetch
         self.benchmarks, self.policies = benchmarks, PagePolicy(client, ahead)
+        self.recorded = BenchmarkReader(client.benchmarks, benchmarks.now)
         self.sleep = client.sleep
         self.files = {f"/{path.relative_to(FOLDER)}": path for path in FOLDER.rglob("*") if path.suffix in TYPES}
         self.files["/"] = self.files["/index.html"]
@@ -170,6 +176,11 @@ class PageServer(Proxy):
         self._tickets: list[str] = []
         self._served: dict[str, Callable[[], bytes]] = {}
         self._lock = threading.Lock()
+
+    def forget(self) -> None:
+        """Reads again what a change can affect."""
+        self.overview.forget()
+        self.recorded.forget()
 
     @staticmethod
     def handler() -> type[Handler]:
@@ -257,8 +268,10 @@ class _PageHandler(Handler):
             return self._passed_on(self.server.guard.admit(self.command, self.path, self.headers, PAGE_ROUTES))
         admitted = self.server.guard.admit(self.command, self.path, self.headers, _ROUTES)
         query = admitted.query
-        if path in (PAGE_RUNS_PATH, PAGE_ESTIMATE_PATH):
+        if admitted.method == "POST" and path.startswith(PAGE_RUNS_PATH):
             return self._benchmark(path, self.body(admitted) or {})
+        if path.startswith("/ui/benchmark"):
+            return Answer(HTTPStatus.OK, self._recorded(path, query))
         if path == _POLICY:
             policies = self.server.policies
             preview = None if admitted.method == "GET" else policies.preview(self.body(admitted) or {})
@@ -290,13 +303,25 @@ class _PageHandler(Handler):
         return Answer(HTTPStatus.OK, self.server.about)
 
     def _benchmark(self, path: str, body: Mapping[str, Any]) -> Answer:
-        """Estimates or starts the run that the page describes."""
-        if path == PAGE_ESTIMATE_PATH:
-            return Answer(HTTPStatus.OK, self.server.benchmarks.estimate(body))
+        """Describes, estimates or starts the run that the page describes."""
+        benchmarks = self.server.benchmarks
+        if path != PAGE_RUNS_PATH:
+            return Answer(HTTPStatus.OK, (benchmarks.form if path == PAGE_FORM_PATH else benchmarks.estimate)(body))
         try:
-            return Answer(HTTPStatus.ACCEPTED, self.server.benchmarks.start(body))
+            return Answer(HTTPStatus.ACCEPTED, benchmarks.start(body))
         finally:  # also after an error: the run may have started
-            self.server.overview.forget()
+            self.server.forget()
+
+    def _recorded(self, path: str, query: Mapping[str, str]) -> dict[str, Any]:
+        """Returns all benchmarks that are on record, their figures, or one of them."""
+        recorded = self.server.recorded
+        if query.get("fresh"):
+            recorded.forget()
+        if path == PAGE_RUNS_PATH:
+            return recorded.document()
+        if path == _FIGURES:
+            return recorded.figures()
+        return recorded.benchmark(*(query.get(key, "") for key in ("name", "figure", "measurement")))
 
     def body(self, admitted: Admitted) -> Mapping[str, Any] | None:
         """Reads the body as the proxy does, and refuses to unleash."""
@@ -310,7 +335,7 @@ class _PageHandler(Handler):
         answer = self.passed(admitted)
         if admitted.method != "GET":
             self.server.ahead.forget()
-            self.server.overview.forget()
+            self.server.forget()
         if answer.status < HTTPStatus.BAD_REQUEST or is_own(answer):
             return answer
         return error_answer(

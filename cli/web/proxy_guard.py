@@ -33,6 +33,7 @@ FLEETS_PATH = "/fleets"
 FLEET_ESTIMATE_PATH = f"{FLEETS_PATH}/estimate"
 PAGE_RUNS_PATH = "/ui/benchmarks"
 PAGE_ESTIMATE_PATH = f"{PAGE_RUNS_PATH}/estimate"
+PAGE_FORM_PATH = f"{PAGE_RUNS_PATH}/form"
 TAKE_FILES = (
     BENCHMARKS_PATH,
     ESTIMATE_PATH,
@@ -41,6 +42,7 @@ TAKE_FILES = (
     FLEET_ESTIMATE_PATH,
     PAGE_RUNS_PATH,
     PAGE_ESTIMATE_PATH,
+    PAGE_FORM_PATH,
 )
 SWITCH_PATH = "/switch"
 CHAOS_PATH = "/simianarmy/api/v1/chaos"

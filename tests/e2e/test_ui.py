@@ -61,7 +61,7 @@ def page(browser: Browser, bench: Bench, groups: None, tmp_path_factory: pytest.
 
 def shoot(page: Page, folder: Path) -> None:
     """Takes screenshots of the views."""
-    for view in ("units", "events", "calendar", "runs"):
+    for view in ("units", "events", "calendar", "benchmarks"):
         go(page, view)
         expect(page.locator("main table, main .days").first).to_be_visible()
         expect(page.locator(".loading")).to_have_count(0)
@@ -179,8 +179,9 @@ def test_report_is_created_again_by_a_button(page: Page, bench: Bench, ended: st
 
 def test_a_benchmark_is_watched_and_stopped(page: Page, bench: Bench, ended: str) -> None:
     going = bench.start("ui-going", {"mute": 1})  # its node never boots
-    go(page, "runs")
-    expect(page.get_by_role("row", name=re.compile(ended))).to_contain_text("succeeded")
+    go(page, "benchmarks/simulated")
+    row = page.get_by_role("row").filter(has=page.get_by_label(f"Compare {ended}"))
+    expect(row).to_contain_text("succeeded")
     go(page, f"runs/{going}")
     page.get_by_role("button", name="Stop").click()
     page.get_by_role("dialog").get_by_role("button", name="Stop the run").click()

@@ -102,7 +102,7 @@ function line(columns, row) {
     { role: "row" },
     columns.map((column, index) => {
       const value = column.cell(row);
-      const none = value === null || value === undefined || value === "";
+      const none = value === null || value === undefined || value === false || value === "";
       const classes = [column.number && "number", index === 0 && "first", column.wide && "wide", none && "none"].filter(Boolean).join(" ");
       return h("td", { role: "cell", "data-label": column.label, class: classes || null }, h("div", {}, none ? "–" : value));
     }),

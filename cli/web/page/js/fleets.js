@@ -1,20 +1,20 @@
-// Standing fleets, newest first: nodes, expiry and cost.
+// Standing fleets, newest first: nodes, expiry and cost; those that ended are folded up.
 
 import { get } from "./api.js";
 import { badge, fill, h, leftOut, loading, name, problem, table } from "./dom.js";
-import { cost, kind, moment, money, who, words } from "./format.js";
+import { cost, kind, moment, money, share, who, words } from "./format.js";
 
 const PAGE = 50;
 
 const COLUMNS = [
-  { label: "Fleet", cell: (fleet) => h("code", {}, fleet.fleet) },
-  { label: "Name", cell: (fleet) => name(fleet.name) },
-  { label: "Status", cell: (fleet) => badge(words(fleet.status), kind(fleet.status)) },
-  { label: "Nodes ready", wide: true, cell: (fleet) => (fleet.ended_at ? null : fleet.roles.map((role) => h("p", {}, name(role.role), ` ${role.ready} of ${role.desired}`, purchases(role)))) },
+  { label: "Fleet", cell: (fleet) => [name(fleet.name), h("small", { class: "source" }, h("code", {}, fleet.fleet))] },
+  { label: "Status", cell: (fleet) => [badge(words(fleet.status), kind(fleet.status)), fleet.reason && h("small", { class: "source" }, name(fleet.reason.split("\n")[0]))] },
+  { label: "Nodes ready", cell: (fleet) => !fleet.ended_at && fleet.roles.map((role) => h("p", {}, name(role.role), ` ${role.ready} of ${role.desired}`, purchases(role))) },
   { label: "Started", cell: (fleet) => [moment(fleet.at), h("small", { class: "source", title: fleet.requested_by }, "by ", name(who(fleet.requested_by)))] },
-  { label: "Expires", cell: (fleet) => (fleet.ended_at ? null : moment(fleet.expires_at)) },
+  { label: "Expires", cell: (fleet) => !fleet.ended_at && moment(fleet.expires_at) },
   { label: "Cost", number: true, cell: (fleet) => [cost(fleet), saving(fleet.cost)] },
 ];
+const ENDED = COLUMNS.filter(({ label }) => !["Nodes ready", "Expires"].includes(label));
 
 /** How the nodes in service were bought, for a role with spot nodes or a backup. */
 function purchases(role) {
@@ -46,7 +46,15 @@ export function fleets(signal) {
         [rows, cursor] = [[...rows, ...page.fleets], page.cursor];
         const buttons = h("div", { class: "buttons" }, cursor && h("button", { type: "button", onclick: more }, "Load more fleets"));
         const malformed = leftOut(page);
-        fill(element, (rows.length > 0 || malformed) && [h("h2", {}, "Standing fleets"), malformed, rows.length > 0 && table("Standing fleets, newest first", COLUMNS, rows), buttons]);
+        const [standing, ended] = [rows.filter((one) => !one.ended_at), rows.filter((one) => one.ended_at)];
+        const unfolded = element.querySelector("details")?.open;
+        fill(element, (rows.length > 0 || malformed) && [
+          h("h2", {}, "Standing fleets"),
+          malformed,
+          standing.length > 0 ? table("Standing fleets, newest first", COLUMNS, standing) : h("p", { class: "muted" }, "No fleet stands now."),
+          ended.length > 0 && h("details", { open: unfolded }, h("summary", {}, share(ended.length, ended.length, "fleet", cursor), " that ended"), table("Fleets that ended, newest first", ENDED, ended)),
+          buttons,
+        ]);
       } catch (error) {
         if (!signal.aborted && mine === round) fill(element, h("h2", {}, "Standing fleets"), problem(error, load));
       }

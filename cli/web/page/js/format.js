@@ -76,6 +76,9 @@ export const seconds = (value) => (value === null || value === undefined ? null 
 export const recoveryTime = (value) => (value < 60 ? seconds(value) : duration(value));
 export const count = (value) => value.toLocaleString("en");
 
+/** A measured number with three significant digits: 20,800, 9.31 and 0.0423. */
+export const short = (value) => value.toLocaleString("en", { maximumSignificantDigits: 3 });
+
 /** An amount as in reports: `$12.30`, and less than a dollar with more digits: `$0.0423`. */
 export function money(amount, currency) {
   if (amount === null || amount === undefined) return null;
@@ -93,7 +96,7 @@ export function cost(run) {
 
 export function milliseconds(value) {
   if (value === null || value === undefined) return "–";
-  return value < 100 ? `${Number(value.toPrecision(3))} ms` : `${Math.round(value).toLocaleString("en")} ms`;
+  return `${short(value)} ms`;
 }
 
 /** Ends a text with a full stop. */

@@ -4,7 +4,7 @@ import { once } from "./dialogs.js";
 import { h } from "./dom.js";
 
 const GO_WAIT = 1_500; // milliseconds between "g" and the letter of a view
-const VIEWS = { o: "#/overview", u: "#/units", e: "#/events", c: "#/calendar", b: "#/runs" };
+const VIEWS = { o: "#/overview", u: "#/units", e: "#/events", c: "#/calendar", b: "#/benchmarks" };
 
 const HELP = [
   ["/", "Go to the search field"],

@@ -17,11 +17,12 @@ const VIEWS = [
   [/^#\/events$/, () => import("./events.js"), "#/events", "the events"],
   [/^#\/events\/([^/]+)$/, () => import("./event.js"), "#/events", "the event"],
   [/^#\/calendar$/, () => import("./calendar.js"), "#/calendar", "the calendar"],
-  [/^#\/runs$/, () => import("./runs.js"), "#/runs", "the benchmarks"],
-  [/^#\/start$/, () => import("./start.js"), "#/runs", "the form"],
-  [/^#\/comparison$/, () => import("./comparison.js"), "#/runs", "the comparison"],
-  [/^#\/runs\/([^/]+)$/, () => import("./run.js"), "#/runs", "the run"],
-  [/^#\/runs\/([^/]+)\/report$/, () => import("./report.js"), "#/runs", "the report"],
+  [/^#\/benchmarks$/, () => import("./benchmarks.js"), "#/benchmarks", "the benchmarks"],
+  [/^#\/benchmarks\/([^/]+)$/, () => import("./benchmark.js"), "#/benchmarks", "the benchmark"],
+  [/^#\/start$/, () => import("./start.js"), "#/benchmarks", "the form"],
+  [/^#\/comparison$/, () => import("./comparison.js"), "#/benchmarks", "the comparison"],
+  [/^#\/runs\/([^/]+)$/, () => import("./run.js"), "#/benchmarks", "the run"],
+  [/^#\/runs\/([^/]+)\/report$/, () => import("./report.js"), "#/benchmarks", "the report"],
 ];
 
 const main = document.getElementById("main");

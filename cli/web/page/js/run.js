@@ -1,13 +1,12 @@
 // One benchmark run: its cells, results, cost and report, and the button that stops it.
 
-import { address } from "./address.js";
 import { change, get } from "./api.js";
 import { ask, once } from "./dialogs.js";
 import { badge, facts, fill, flash, h, heading, headline, link, loading, name, table } from "./dom.js";
 import { cost, count, duration, kind, milliseconds, moment, money, who, words } from "./format.js";
 import { live } from "./live.js";
 import { reportStatus } from "./report_status.js";
-import { elapsed, report } from "./runs.js";
+import { benchmarkAddress, elapsed, report, startAddress } from "./run_list.js";
 
 const [SOON, LATE] = [4_000, 30_000];
 const STOPPABLE = new Set(["ADMITTED", "RUNNING"]);
@@ -57,7 +56,7 @@ export async function show(main, signal, run) {
     const over = it.ended_at && !reporting;
     if (over) reporting = reportStatus(it.run, it.name, signal);
     fill(top, [
-      h("p", { class: "back" }, link("#/runs", "← Benchmarks")),
+      h("p", { class: "back" }, link(benchmarkAddress(it.name), "← ", name(it.name))),
       headline(
         name(it.name),
         badge(words(it.status), kind(it.status)),
@@ -65,7 +64,7 @@ export async function show(main, signal, run) {
           "div",
           { class: "actions" },
           reporting && [report(it.run, "Open the report"), reporting.button],
-          it.ended_at && link(address("#/start", { benchmark: it.name, again: it.run }), "Start again …"),
+          it.ended_at && link(startAddress(it.name, it), "Start again …"),
           STOPPABLE.has(it.status) && h("button", { type: "button", class: "danger", onclick: () => once(stop) }, "Stop …"),
         ),
       ),

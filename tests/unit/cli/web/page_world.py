@@ -64,8 +64,29 @@ def run(**more: Any) -> dict[str, Any]:
         "ended_at": "2026-11-21T15:21:03.000Z",
         "estimate": {"expected": 1.31, "most": 4.4, "currency": "USD", "budget": 5},
         "cost": {"amount": 1.2875, "currency": "USD", "items": [], "unknown": []},
+        "size": "study",
         "cells": 2,
         "nodes": 9,
+    } | more
+
+
+def schedule(**more: Any) -> dict[str, Any]:
+    """Returns a schedule as in the response of GET /benchmarks/schedules."""
+    return {
+        "name": "nightly",
+        "expression": "rate(1 day)",
+        "time_zone": "UTC",
+        "benchmark": "cassandra-write",
+        "size": "study",
+        "expected": 1.31,
+        "most": 4.4,
+        "currency": "USD",
+        "created_at": "2026-11-01T09:00:00.000Z",
+        "created_by": "arn:aws:iam::111122223333:user/ada",
+        "next_at": "2026-11-24T03:00:00.000Z",
+        "last_at": "2026-11-23T03:00:00.000Z",
+        "last_run": RUN,
+        "last_refusal": None,
     } | more
 
 
@@ -159,11 +180,12 @@ def live_cell(merges: int = 20, **more: Any) -> dict[str, Any]:
 @dataclass
 class World(FakeApi):
     """An API that also has benchmarks. ``runs`` by id, as in GET /benchmarks/{run}; ``fleets`` as in GET /fleets;
-    ``live`` as in GET /benchmarks/{run}/live.
+    ``schedules`` as in GET /benchmarks/schedules; ``live`` as in GET /benchmarks/{run}/live.
     """
 
     runs: dict[str, dict[str, Any]] = field(default_factory=dict)
     fleets: list[dict[str, Any]] = field(default_factory=list)
+    schedules: list[dict[str, Any]] = field(default_factory=list)
     report: Answer = field(default_factory=lambda: report_answer("1"))
     live: dict[str, Any] = field(default_factory=lambda: live_answer())
 
@@ -183,6 +205,9 @@ class World(FakeApi):
         self.calls.append((method, path, dict(body or query or {})))
         if not rest:
             return self._page("runs", [document["run"] for document in self.runs.values()], query or {})
+        if rest == "schedules":
+            listed = {"schedules": self.schedules, "off": False, "month": "2026-11", "cost": 4.4, "budget": None}
+            return Answer(200, listed)
         if rest.endswith("/report"):
             receipt = {"run": RUN, "requested_at": "2026-11-22T09:00:00.000Z"}
             return self.report if method == "GET" else Answer(202, receipt)

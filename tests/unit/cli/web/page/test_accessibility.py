@@ -39,11 +39,14 @@ def _press(name: str) -> Callable[[Page], None]:
 def _compare(page: Page) -> None:
     for one in (RUN, OTHER):
         page.get_by_label(f"Compare {one}").check()
-    expect(page.get_by_role("link", name="Compare 2026")).to_be_visible()
+    expect(page.get_by_text(f"{OTHER} with {RUN}")).to_be_visible()
 
 
 def _estimate(page: Page) -> None:
     page.get_by_label("Benchmark").select_option("s3-range-read")
+    expect(page.get_by_role("radio", checked=True)).to_have_count(1)
+    for fold in page.locator(".fold summary").all():
+        fold.click()
     page.get_by_role("button", name="Check and estimate").click()
     expect(page.get_by_role("button", name="Start the run")).to_be_visible()
 
@@ -63,7 +66,8 @@ VIEWS: tuple[tuple[str, tuple[Callable[[Page], None], ...]], ...] = (
     ("events", ()),
     ("events/2026-11-20~web", ()),
     ("calendar", ()),
-    ("runs", (_compare,)),
+    ("benchmarks", ()),
+    ("benchmarks/cassandra-write", (_compare,)),
     (f"runs/{RUN}", ()),
     (f"runs/{RUNNING}", (_press("Stop"),)),
     ("start", (_estimate, _press("Start the run"))),

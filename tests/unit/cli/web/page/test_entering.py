@@ -25,7 +25,7 @@ MESSAGES: list[tuple[Answer | Exception, str]] = [
 
 
 def test_errors_are_sentences_and_can_be_tried_again(looking: Looking, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = looking.go("runs")
+    page = looking.go("benchmarks")
     for answer, message in MESSAGES:
 
         def fail(*_: Any, answer: Answer | Exception = answer) -> Answer:
@@ -38,7 +38,7 @@ def test_errors_are_sentences_and_can_be_tried_again(looking: Looking, monkeypat
             page.get_by_role("button", name="Refresh").click()
             expect(page.get_by_role("alert")).to_contain_text(message)
         page.get_by_role("button", name="Try again").click()
-        expect(page.get_by_text("There are no runs.")).to_be_visible()
+        expect(page.get_by_text("Nothing has run yet.")).to_be_visible()
 
 
 def test_restarted_or_stopped_server_is_reported(looking: Looking) -> None:

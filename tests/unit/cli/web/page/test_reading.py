@@ -65,7 +65,7 @@ def test_who_did_not_wait_for_the_view_keeps_the_focus(looking: Looking, monkeyp
 def test_two_concurrent_refreshes_show_each_row_once(looking: Looking) -> None:
     looking.world.runs = {RUN: {"run": run(), "cells": [], "resources": []}}
     page = looking.page
-    for view, path, row in (("units", "groups", "web"), ("runs", "benchmarks", RUN)):
+    for view, path, row in (("units", "groups", "web"), ("benchmarks", "benchmarks", "cassandra-write")):
         looking.go(view)
         expect(page.get_by_role("row", name=re.compile(row))).to_have_count(1)
         call_count = len(looking.world.calls)
@@ -88,7 +88,7 @@ def test_names_of_others_stay_text(looking: Looking) -> None:
     document = run(name="x" * 128, requested_by=somebody, reason="w" * 500, status="FAILED")
     world.runs = {RUN: {"run": document, "cells": [cell(1, "v" * 99), cell(2, "n6", "FAILED")], "resources": []}}
     page = looking.page
-    for view, title in {"events": "Events", "runs": "Benchmarks", f"runs/{RUN}": "x" * 128}.items():
+    for view, title in {"events": "Events", "benchmarks": "Benchmarks", f"runs/{RUN}": "x" * 128}.items():
         looking.go(view)
         expect(page.get_by_role("heading", level=1)).to_have_text(title)
         expect(page.locator("tbody tr").first).to_be_visible()
@@ -127,7 +127,8 @@ VIEWS = {
     "units/web": "web",
     "events": "Events",
     "calendar": "Calendar",
-    "runs": "Benchmarks",
+    "benchmarks": "Benchmarks",
+    "benchmarks/cassandra-write": "cassandra-write",
     f"runs/{RUN}": "cassandra-write",
 }
 

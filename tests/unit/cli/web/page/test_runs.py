@@ -15,17 +15,13 @@ from tests.unit.cli.web.page_world import RUN, cell, report_answer, run
 PLACE = Answer(302, None, headers={"Location": "https://bucket.example/r"})
 
 
-def test_benchmarks(looking: Looking) -> None:
+def test_a_run_shows_its_results_and_can_be_stopped(looking: Looking) -> None:
     going = run(run="20261123-090000-aaaaaaaa", status="RUNNING", ended_at=None, cost=None)
     looking.world.runs = {
         going["run"]: {"run": going, "cells": [cell(1, "", "RUNNING")], "resources": []},
         RUN: {"run": run(), "cells": [cell(1, "n3"), cell(2, "n6")], "resources": []},
     }
-    page = looking.go("runs")
-    expect(page.get_by_role("row", name=re.compile(RUN))).to_contain_text("$1.29")
-    report = page.get_by_role("link", name="Report")
-    assert (report.get_attribute("target"), report.get_attribute("rel")) == ("_blank", "noopener")
-    page.get_by_role("link", name=RUN).click()
+    page = looking.go(f"runs/{RUN}")
     expect(page.get_by_role("row", name=re.compile("c002 n6 write"))).to_contain_text("timeout 3")
     expect(page.get_by_role("button", name="Stop")).to_have_count(0)
     looking.go(f"runs/{going['run']}")
@@ -130,7 +126,7 @@ def test_report_is_created_again_by_a_button(timed: Looking) -> None:
     page.keyboard.press("Enter")  # a second request is ignored
     expect(dialog).to_have_count(0)
     page.clock.fast_forward(2_000)
-    timed.go("runs")
+    timed.go("benchmarks")
     timed.go(f"runs/{RUN}")  # the state of the request survives a change of view
     expect(status).to_contain_text("Requested")
     world.report = report_answer("2", "2026-11-22T09:00:07.000Z")
@@ -174,31 +170,3 @@ def test_report_that_does_not_come_is_reported(timed: Looking) -> None:
     expect(page.locator("#report-status")).to_contain_text("is not ready yet")
     expect(page.get_by_role("button", name=REPORT_BUTTON)).to_be_visible()
     assert len([path for _, path, _ in timed.world.calls[call_count:] if path.endswith("report")]) < 80
-
-
-def test_standing_fleets_are_listed_with_their_nodes_and_their_end(looking: Looking) -> None:
-    role = {"role": "workers", "desired": 5, "in_service": 4, "ready": 3, "failed": 0, "starting": 1, "leaving": 0}
-    fields = {key: value for key, value in run(status="RUNNING", ended_at=None, cost=None).items() if key != "run"}
-    looking.world.fleets = [fields | {"fleet": RUN, "name": "night-workers", "roles": [role]}]
-    page = looking.go("runs")
-    row = page.get_by_role("region", name="Standing fleets").get_by_role("row", name=re.compile("night-workers"))
-    for words in ("workers 3 of 5", "21 Nov 2026, 19:03:12 UTC", "$1.31"):
-        expect(row).to_contain_text(words)
-
-
-def test_a_fleet_shows_how_its_nodes_were_bought_and_what_spot_saved(looking: Looking) -> None:
-    role = {"role": "workers", "desired": 5, "ready": 5, "spot": 4, "on_demand": 1, "backup": True}
-    common: dict[str, Any] = {
-        "name": "workers",
-        "at": "2026-11-22T15:00:00.000Z",
-        "requested_by": "arn:aws:iam::1:user/ada",
-    }
-    common |= {"expires_at": "2026-11-22T23:00:00.000Z", "roles": [role], "estimate": None}
-    cost = {"amount": 1.0, "currency": "USD", "items": [], "unknown": [], "on_demand": 2.5}
-    looking.world.fleets = [
-        {**common, "fleet": "20261122-150000-aaaaaaaa", "status": "RUNNING", "ended_at": None, "cost": None},
-        {**common, "fleet": "20261121-150000-bbbbbbbb", "status": "STOPPED", "ended_at": common["at"], "cost": cost},
-    ]
-    page = looking.go("runs")
-    expect(page.get_by_role("row", name=re.compile("aaaaaaaa"))).to_contain_text("4 on spot, 1 on demand")
-    expect(page.get_by_role("row", name=re.compile("bbbbbbbb"))).to_contain_text("$1.50 saved by spot")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from cli.bench import files, report_source
 from cli.client.api import Answer
@@ -17,6 +18,7 @@ from tests.unit.cli.web.page_world import RUN, report_answer, run
 
 OTHER = "20261122-080000-0badcafe"
 ESTIMATE = {
+    "seconds": 754,
     "expected": 1.31,
     "most": 4.4,
     "currency": "USD",
@@ -47,16 +49,28 @@ def sent(looking: Looking) -> list[tuple[str, dict[str, Any]]]:
     return requests
 
 
+def choose(looking: Looking, sent: list[tuple[str, dict[str, Any]]], admitted: int = 1) -> Page:
+    """Chooses a benchmark of the catalogue, waits until each size has an estimate, and forgets these requests."""
+    page = looking.go("start")
+    page.get_by_label("Benchmark").select_option("s3-range-read")
+    expect(page.locator(".card").filter(has_text=re.compile("nodes? · about|Refused"))).to_have_count(4)
+    expect(page.get_by_role("radio", checked=True)).to_have_count(admitted)
+    sent.clear()
+    return page
+
+
 def test_a_run_of_the_catalogue_starts_after_its_estimate(
     looking: Looking, sent: list[tuple[str, dict[str, Any]]]
 ) -> None:
-    page = looking.go("runs")
-    page.get_by_role("link", name="Start a benchmark …").click()
-    page.get_by_label("Benchmark").select_option("s3-range-read")
+    page = choose(looking, sent)
     source = files.load(files.CATALOGUE / "s3-range-read" / files.NAME)
     size = next(iter(source.document["sizes"]))
-    page.get_by_label("Size").fill(size)
-    page.get_by_label("Changes").fill("budget=9")
+    page.get_by_role("radio", name=re.compile(f"^{size}")).check()
+    page.get_by_text("Parameters: 14").click()
+    page.get_by_label("threads").fill("9")
+    page.get_by_label("disjoint").select_option("true")
+    page.get_by_text("More", exact=True).click()
+    page.get_by_label("Other changes").fill("budget=9")
     page.get_by_role("button", name="Check and estimate").click()
     expect(page.get_by_text("expected to cost $1.31, at most $4.40, of a budget of $5")).to_be_visible()
     page.get_by_role("button", name="Start the run").click()
@@ -69,18 +83,73 @@ def test_a_run_of_the_catalogue_starts_after_its_estimate(
     key = started.pop("key")
     assert len(key) == 36
     assert started == estimated
-    assert (started["size"], started["set"]) == (size, {"budget": 9})
+    assert (started["size"], started["set"]) == (
+        size,
+        {"parameters.threads": 9, "parameters.disjoint": True, "budget": 9},
+    )
     assert started["files"] == source.encoded()
 
 
-def test_a_change_of_the_form_removes_the_estimate(looking: Looking, sent: list[tuple[str, dict[str, Any]]]) -> None:
+def test_sizes_are_choices_with_nodes_minutes_and_cost(
+    looking: Looking, sent: list[tuple[str, dict[str, Any]]]
+) -> None:
+    dear = {**ESTIMATE, "expected": 9.0, "most": 20.0}
+    problem = {"loc": ["own_data"], "where": "own_data", "problem": "is not allowed", "allowed": "left out"}
+    refused = {"statusCode": 400, "message": "invalid", "problems": [problem]}
+    answers = {None: Answer(200, dear), "smoke": Answer(200, dict(ESTIMATE)), "own-data": Answer(400, refused)}
+    request = looking.world.request
+
+    def by_size(method: str, path: str, query: Any = None, body: Any = None) -> Answer:
+        return answers.get(body["size"], Answer(200, dear)) if method == "POST" else request(method, path, query, body)
+
+    looking.world.request = by_size  # type: ignore[method-assign]
+    page = choose(looking, sent)
+    card = page.locator(".card")
+    smoke = card.filter(has_text=re.compile("^smoke"))
+    expect(smoke).to_contain_text("checks in minutes, at almost no cost")
+    expect(smoke).to_contain_text("2 nodes · about 13 min · $1.31, at most $4.40")
+    expect(smoke.get_by_role("radio")).to_be_checked()  # the cheapest
+    expect(card.filter(has_text="own-data")).to_contain_text("Refused: own_data is not allowed: must be left out.")
+    page.get_by_text("Parameters: 14").click()
+    expect(page.get_by_label("threads")).to_have_attribute("placeholder", "4")  # the size's own default
+    card.filter(has_text="As in the file").get_by_role("radio").check()
+    expect(page.get_by_label("threads")).to_have_attribute("placeholder", "32")
+    expect(page.get_by_text("connections of each node")).to_be_visible()  # the comment of the file
+
+
+def test_no_benchmark_is_chosen_in_advance(looking: Looking, sent: list[tuple[str, dict[str, Any]]]) -> None:
     page = looking.go("start")
-    page.get_by_label("Benchmark").select_option("s3-range-read")
+    expect(page.get_by_label("Benchmark")).to_have_value("")
+    expect(page.get_by_text("reads random byte ranges")).to_be_visible()
+    assert sent == []
+    page.get_by_role("link", name="s3-range-read").click()
+    expect(page.get_by_label("Benchmark")).to_have_value("s3-range-read")
+
+
+def test_estimates_of_sizes_are_cached_until_the_check_before_a_start(
+    looking: Looking, sent: list[tuple[str, dict[str, Any]]]
+) -> None:
+    choose(looking, sent)
+    looking.go("benchmarks")
+    page = choose(looking, sent)
+    page.get_by_label("Benchmark").select_option("http-load")
+    expect(page.locator(".card").filter(has_text="node")).to_have_count(7)
+    assert {body["definition"]["name"] for _, body in sent} == {"http-load"}, "those of s3-range-read are known"
+    sent.clear()
+    page = choose(looking, sent)
     page.get_by_role("button", name="Check and estimate").click()
     expect(page.get_by_role("button", name="Start the run")).to_be_visible()
-    page.get_by_label("Changes").fill("budget=9")
+    assert len(sent) == 1
+
+
+def test_a_change_of_the_form_removes_the_estimate(looking: Looking, sent: list[tuple[str, dict[str, Any]]]) -> None:
+    page = choose(looking, sent)
+    page.get_by_role("button", name="Check and estimate").click()
+    expect(page.get_by_role("button", name="Start the run")).to_be_visible()
+    page.get_by_text("More", exact=True).click()
+    page.get_by_label("Other changes").fill("budget=9")
     expect(page.get_by_role("button", name="Start the run")).to_have_count(0)
-    page.get_by_label("Changes").fill("nonsense")
+    page.get_by_label("Other changes").fill("nonsense")
     page.get_by_role("button", name="Check and estimate").click()
     expect(page.get_by_role("alert")).to_contain_text("not an assignment")
     assert len(sent) == 1
@@ -94,9 +163,9 @@ def test_own_files_start_and_their_problems_name_no_folder_of_the_command(
     page = looking.go("start")
     page.get_by_label("Benchmark").select_option(label="My own files …")
     page.get_by_label("Files").set_input_files([path for path in whole if path.name != files.NAME])
-    page.get_by_role("button", name="Check and estimate").click()
     expect(page.get_by_role("alert")).to_contain_text("Choose benchmark.yaml")
     page.get_by_label("Files").set_input_files(whole)
+    expect(page.locator(".card").filter(has_text="nodes")).to_have_count(4)
     page.get_by_role("button", name="Check and estimate").click()
     expect(page.get_by_role("button", name="Start the run")).to_be_visible()
     names = {path.name for path in whole} - {files.NAME}
@@ -104,7 +173,6 @@ def test_own_files_start_and_their_problems_name_no_folder_of_the_command(
     bad = tmp_path / files.NAME
     bad.write_text((folder / files.NAME).read_text() + "\nbogus: 1\n")
     page.get_by_label("Files").set_input_files(bad)
-    page.get_by_role("button", name="Check and estimate").click()
     alert = page.get_by_role("alert")
     expect(alert).to_contain_text("bogus")
     expect(alert).not_to_contain_text("troop-ui-")
@@ -117,15 +185,14 @@ def test_the_page_makes_the_command_read_no_file_of_the_machine(
     secret = tmp_path / "secret"
     secret.write_text("x")
     change = f"artifacts=[{{name: secret, source: {secret}, sha256: {'0' * 64}}}]"
-    page = looking.go("start")
-    page.get_by_label("Benchmark").select_option("s3-range-read")
-    page.get_by_label("Changes").fill(change)
+    page = choose(looking, sent)
+    page.get_by_text("More", exact=True).click()
+    page.get_by_label("Other changes").fill(change)
     page.get_by_role("button", name="Check and estimate").click()
     expect(page.get_by_role("alert")).to_contain_text("which the page does not read")
-    folder = files.CATALOGUE / "s3-range-read"
+    folder = files.CATALOGUE / "http-load"
     page.get_by_label("Benchmark").select_option(label="My own files …")
     page.get_by_label("Files").set_input_files([path for path in folder.iterdir() if path.is_file()])
-    page.get_by_role("button", name="Check and estimate").click()
     expect(page.get_by_role("alert")).to_contain_text("which the page does not read")
     assert sent == []
 
@@ -135,10 +202,11 @@ def test_a_run_that_would_be_refused_cannot_start(
 ) -> None:
     problem = {"loc": ["budget"], "where": "budget", "problem": "is too small", "allowed": "at least 4.4"}
     monkeypatch.setitem(ESTIMATE, "problems", [problem])
-    page = looking.go("start")
-    page.get_by_label("Benchmark").select_option("s3-range-read")
+    page = choose(looking, sent, admitted=0)
+    expect(page.locator(".card").first).to_contain_text("Refused: budget is too small")
+    page.get_by_role("radio").first.check()
     page.get_by_role("button", name="Check and estimate").click()
-    expect(page.get_by_text("this would be refused: budget is too small")).to_be_visible()
+    expect(page.get_by_text("budget is too small").last).to_be_visible()
     expect(page.get_by_role("button", name="Start the run")).to_have_count(0)
 
 
@@ -163,12 +231,12 @@ def test_two_runs_are_compared_in_a_tab_of_their_own(looking: Looking, monkeypat
         for one, rates in ((RUN, (100.0, 101.0, 99.0)), (OTHER, (50.0, 51.0, 49.0)))
     ]
     monkeypatch.setattr(report_source, "download", lambda _address: documents.pop(0))
-    looking.go("runs")
+    looking.go("benchmarks/cassandra-write")
     page.get_by_label(f"Compare {OTHER}").check()
     expect(page.get_by_text("Select a second run")).to_be_visible()
     page.get_by_label(f"Compare {RUN}").check()
     with page.expect_popup() as opened:
-        page.get_by_role("link", name=f"Compare {OTHER} with {RUN}").click()
+        page.get_by_role("link", name="Compare").click()
     expect(opened.value.locator("body")).to_contain_text("0.5")
     assert "/ui/served/" in opened.value.url
     assert opened.value.evaluate("self.origin") == "null"  # it cannot use the page's server

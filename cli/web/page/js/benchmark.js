@@ -1,0 +1,154 @@
+// One benchmark: its figure over time, its runs, its schedule and what it costs.
+
+import { filtersOf, remember } from "./address.js";
+import { get } from "./api.js";
+import { chart } from "./charts.js";
+import { badge, field, fill, h, heading, headline, link, loading, name, problem, refreshButton, select, table } from "./dom.js";
+import { loaded, loadedLine } from "./freshness.js";
+import { clock, cost, count, day, kind, moment, money, share, words } from "./format.js";
+import { changeText, comparing, elapsed, figureText, monthCost, monthName, plan, primary, report, runAddress, startAddress, started } from "./run_list.js";
+
+const OLD = 600_000; // milliseconds, after which the view is marked as old
+const LEAST = 5; // values from which there is a chart
+const SHOWN = 100; // rows that are visible at first
+const HEIGHT = 240;
+const DEFAULTS = { figure: "throughput", measurement: "", outcome: "all", size: "all" }; // in the address
+const OUTCOMES = [["all", "All"], ["good", "Succeeded"], ["bad", "Did not succeed"], ["open", "Running"]];
+const PICKS = { all: () => true, good: (run) => run.status === "SUCCEEDED", bad: (run) => run.ended_at && run.status !== "SUCCEEDED", open: (run) => !run.ended_at };
+const AS_WRITTEN = "-"; // no size has this name
+const FIGURES = { throughput: "Throughput", mean: "Mean time", max: "Longest time", errors: "Errors" };
+const title = (figure) => FIGURES[figure] ?? figure;
+
+export async function show(main, signal, benchmark) {
+  let filters = filtersOf(DEFAULTS);
+  let answer;
+  let most = SHOWN;
+  let round = 0; // of loading: responses to earlier rounds are dropped
+  const pair = comparing();
+  const [panel, beside, bar, list, notes] = [h("section", { class: "panel", "aria-label": "Figure over time" }), h("div", { class: "beside" }), h("div", { class: "filters" }), h("div", { class: "dense" }), h("div", {})];
+  const summary = h("p", { class: "muted", role: "status" });
+  const age = loadedLine();
+  fill(main, heading(name(benchmark)), loading("the benchmark"));
+
+  async function load(first = false, fresh = false) {
+    const mine = ++round;
+    const response = await get("ui/benchmark", { name: benchmark, figure: filters.figure, measurement: filters.measurement, fresh: fresh || "" }, signal);
+    if (mine !== round || signal.aborted) return;
+    answer = response;
+    if (first) frame();
+    loaded(age, new Date(), OLD);
+    draw();
+  }
+
+  /** Loads again; an error takes the place of the figure, and the rest stays. */
+  function reload(fresh = false) {
+    return load(false, fresh).catch((error) => signal.aborted || fill(panel, problem(error, () => reload(true))));
+  }
+
+  function frame() {
+    fill(
+      main,
+      h("p", { class: "back" }, link("#/benchmarks", "← Benchmarks")),
+      headline(name(benchmark), h("div", { class: "actions" }, primary(startAddress(benchmark), "Start …"), refreshButton(() => reload(true)))),
+      h("div", { class: "sides" }, summary, age), notes,
+      h("div", { class: "split" }, panel, beside),
+      h("h2", {}, "Runs"), bar, list,
+    );
+  }
+
+  function change(some, again = false) {
+    filters = { ...filters, ...some };
+    remember(filters, DEFAULTS, true);
+    if (again) reload();
+    else drawRuns();
+  }
+
+  function draw() {
+    const { runs, limited, unread, beyond } = answer;
+    fill(summary, share(runs.length, runs.length, "run"), limited && ` in the newest ${count(limited)} of all benchmarks`);
+    fill(notes,
+      unread.length > 0 && h("p", { class: "old" }, `The results of ${unread.join(", ")} cannot be read.`),
+      beyond > 0 && h("p", { class: "muted" }, `The figure leaves out the oldest ${share(beyond, beyond, "run")} with results.`));
+    fill(panel, figure());
+    fill(beside, schedules(), month());
+    drawRuns();
+  }
+
+  function figure() {
+    const { values, measurements, measurement, figures } = answer;
+    const [last, before] = [values.at(-1), values.at(-2)];
+    const difference = last && before ? changeText(last.value, before.value) : null;
+    return [
+      h("div", { class: "filters" },
+        field("Figure", select(figures.map(([value]) => [value, title(value)]), answer.figure, (value) => change({ figure: value }, true))),
+        measurements.length > 1 && field("Of", select(measurements.map((one) => [one, one]), measurement, (value) => change({ measurement: value }, true)), null, true)),
+      !last && h("p", { class: "muted" }, measurements.length ? `No run has ${title(answer.figure).toLowerCase()}.` : "No run has results yet."),
+      last && h("p", { class: "large" }, h("strong", {}, figureText(last.value, answer.figure)), " ", difference && h("span", { class: "muted" }, difference === "no change" ? "as in the run before" : `${difference} against the run before`)),
+      last && measurements.length === 1 && h("p", { class: "muted small" }, name(measurement)),
+      last && (values.length < LEAST ? h("p", { class: "muted" }, `${share(values.length, values.length, "run")} with this figure; a chart appears from ${LEAST} on.`) : curve(answer)),
+    ];
+  }
+
+  function schedules() {
+    const { schedules: every, off, schedules_error: error } = answer;
+    return h("section", { class: "tile", "aria-label": "Schedule" }, h("h2", {}, "Schedule"),
+      error ? h("p", {}, error) : every.length ? every.map((one) => [
+        h("p", { class: "large" }, plan(one), one.size && [" · ", name(one.size)]),
+        h("p", {}, one.next_at ? ["Next start ", moment(one.next_at)] : off ? "All schedules are switched off." : "No start is ahead."),
+        one.last_refusal && h("p", { class: "wrong" }, "Last start refused: ", one.last_refusal),
+        h("p", { class: "muted small" }, `${money(one.expected, one.currency)} each run, at most ${money(one.most, one.currency)}`),
+      ]) : [h("p", {}, "None."), h("p", { class: "muted small" }, h("code", {}, "troop bench schedule"), " starts runs again and again.")]);
+  }
+
+  function month() {
+    const { month_cost: bill, month: now } = answer;
+    return h("section", { class: "tile", "aria-label": "Cost of the month" }, h("h2", {}, `Cost in ${monthName(now)}`),
+      h("p", { class: "large" }, bill ? h("strong", {}, monthCost(bill)) : "Nothing ran."),
+      bill && h("p", { class: "muted small" }, share(bill.runs, bill.runs, "run")));
+  }
+
+  function drawRuns() {
+    const sizes = [...new Set(answer.runs.map((run) => run.size ?? AS_WRITTEN))];
+    const picked = answer.runs.filter((run) => (PICKS[filters.outcome] ?? PICKS.all)(run) && (filters.size === "all" || filters.size === (run.size ?? AS_WRITTEN)));
+    const values = new Map(answer.values.map((one) => [one.run, one.value]));
+    if (!bar.contains(document.activeElement)) {
+      fill(bar,
+        field("Outcome", select(OUTCOMES, filters.outcome, (value) => change({ outcome: value }))),
+        sizes.length > 1 && field("Size", select([["all", "All"], ...sizes.map((one) => [one, one === AS_WRITTEN ? "as in the file" : one])], filters.size, (value) => change({ size: value }))),
+        pair.element);
+    }
+    const columns = [
+      { label: "Started", cell: started },
+      { label: "Size", cell: (run) => run.size && name(run.size) },
+      { label: "Outcome", cell: (run) => [badge(words(run.status), kind(run.status)), run.reason && h("small", { class: "source" }, name(run.reason))], wide: true },
+      { label: title(answer.figure), number: true, cell: (run) => figureText(values.get(run.run), answer.figure) },
+      { label: "Duration", number: true, cell: elapsed },
+      { label: "Nodes", number: true, cell: (run) => count(run.nodes) },
+      { label: "Cost", number: true, cell: cost },
+      { label: "Report", cell: (run) => (run.ended_at ? report(run.run) : null) },
+      pair.column,
+    ].filter((column) => column.label !== "Size" || sizes.some((one) => one !== AS_WRITTEN));
+    fill(list,
+      picked.length ? table("Runs, newest first", columns, picked.slice(0, most)) : h("p", { class: "muted" }, answer.runs.length ? "No run matches." : "Nothing has run yet."),
+      picked.length > most && h("div", { class: "buttons" }, h("button", { type: "button", onclick: () => { most += SHOWN; drawRuns(); } }, "Show more")));
+  }
+
+  await load(true);
+}
+
+const when = (text) => `${day(text.slice(0, 10))}, ${clock(new Date(text))}`;
+
+/** The chart of a figure: a point for each run, from the lowest value to the highest. */
+function curve({ figure, unit, values, measurement }) {
+  const [first, last] = [values[0], values.at(-1)];
+  const every = values.map((one) => one.value);
+  const [low, high] = [Math.min(...every), Math.max(...every)];
+  const text = `${title(figure)} of ${count(values.length)} runs of ${measurement}: from ${figureText(low, figure)} to ${figureText(high, figure)}, last ${figureText(last.value, figure)}`;
+  const air = (high - low || high || 1) * 0.1;
+  return chart(text, HEIGHT, () => ({
+    useUTC: true,
+    xAxis: { ...axis(""), type: "time", min: Date.parse(first.at), max: Date.parse(last.at), splitNumber: 4, splitLine: { show: false }, axisLabel: { color: colour("soft"), hideOverlap: true, alignMinLabel: "left", alignMaxLabel: "right", showMinLabel: true, showMaxLabel: true, formatter: (at) => day(new Date(at).toISOString().slice(0, 10)) } },
+    yAxis: { ...axis(""), type: "value", scale: true, min: Math.max(0, low - air), max: high + air, splitNumber: 4, axisLabel: { color: colour("soft"), showMinLabel: false, showMaxLabel: false, formatter: (one) => figureText(one, figure) } },
+    series: [lineSeries({ name: unit ?? "", style: { colour: 0, dash: 0, symbol: 0 } }, values.map((one) => ({ value: [Date.parse(one.at), one.value], name: `${when(one.at)}: ${figureText(one.value, figure)}` })), { showSymbol: true, symbolSize: 8 })],
+  }));
+}

@@ -1,0 +1,147 @@
+"""Which runs the page reads of a deployment's benchmarks: how many, how often, and what remains without some."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from cli.client.api import Answer
+from cli.client.client import TroopClient
+from cli.shared.errors import CliError, Exit
+from cli.web import benchmark_reader
+from cli.web.benchmark_reader import MOST_COMPARED, MOST_READ, BenchmarkReader
+from tests.unit.cli.web.page_world import NOW, World, cell, run, schedule
+from troop.shared import moments
+
+
+class Clock:
+    now = NOW
+
+    def __call__(self) -> Any:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def reader(world: World, clock: Clock) -> BenchmarkReader:
+    client = TroopClient(world, "arn:aws:execute-api:eu-central-1:1:x/v1", "Troop", sleep=lambda _: None)
+    return BenchmarkReader(client.benchmarks, clock)
+
+
+def record(world: World, number: int, name: str = "reads", rate: float = 100.0, **more: Any) -> str:
+    """Records a run with one cell, ``number`` hours before now; returns its id."""
+    at = NOW - timedelta(hours=number)
+    one = run(run=f"{at:%Y%m%d-%H%M%S}-{number:08x}", name=name, at=moments.iso(at), **more)
+    its = cell(1, "")
+    its["results"][0]["per_second"] = rate
+    world.runs[one["run"]] = {"run": one, "cells": [its], "resources": []}
+    return str(one["run"])
+
+
+def read(world: World) -> list[str]:
+    """Returns the runs whose results were read."""
+    return [path.partition("/")[2] for method, path, _ in world.calls if method == "GET" and "/2" in path]
+
+
+def test_results_of_an_ended_run_are_read_once(world: World, reader: BenchmarkReader, clock: Clock) -> None:
+    one = record(world, 1)
+    for _ in range(2):
+        reader.benchmark("reads", "", "")
+        reader.figures()
+        clock.now += timedelta(minutes=5)
+    assert read(world) == [one]
+
+
+def test_only_the_newest_results_are_read_and_the_rest_is_counted(world: World, reader: BenchmarkReader) -> None:
+    runs = [record(world, number) for number in range(1, MOST_READ + 4)]
+    body = reader.benchmark("reads", "", "")
+    assert sorted(read(world)) == sorted(runs[:MOST_READ])
+    assert (body["beyond"], len(body["runs"]), len(body["values"])) == (3, MOST_READ + 3, MOST_READ)
+
+
+def test_list_reads_two_runs_of_few_benchmarks(world: World, reader: BenchmarkReader) -> None:
+    for number in range(1, 4):
+        for other in range(MOST_COMPARED + 2):
+            record(world, 100 * number + other, f"b{other:02d}")
+    assert len(reader.document()["benchmarks"]) == MOST_COMPARED + 2
+    assert len(reader.figures()["figures"]) == MOST_COMPARED
+    assert len(read(world)) == 2 * MOST_COMPARED
+
+
+def test_change_of_the_figure_is_against_the_last_run_of_the_same_size(world: World, reader: BenchmarkReader) -> None:
+    record(world, 1, rate=120.0, size="large")
+    record(world, 2, rate=1.0, size="smoke")
+    record(world, 3, rate=100.0, size="large")
+    figure = reader.figures()["figures"]["reads"]
+    assert (figure["now"], figure["before"]) == (120.0, 100.0)
+
+
+def test_main_figure_is_that_of_nodes_which_generate_load(world: World, reader: BenchmarkReader) -> None:
+    one = record(world, 1)
+    rows = world.runs[one]["cells"][0]["results"]
+    rows.append({**rows[0], "role": "servers", "per_second": 300.0})
+    rows += [
+        {**rows[0], "operation": name, "per_second": rate} for name, rate in (("all operations", 150.0), ("x", 50.0))
+    ]
+    body = reader.benchmark("reads", "", "")
+    assert (body["measurement"], body["values"][0]["value"]) == ("study · write · drivers · all operations", 150.0)
+    assert reader.benchmark("reads", "p99", "")["measurement"] == body["measurement"]
+
+
+def test_cost_of_the_month_is_of_its_ended_runs_and_expected_for_open_ones(
+    world: World, reader: BenchmarkReader
+) -> None:
+    bill = {"amount": 2.0, "currency": "USD", "items": [], "unknown": ["servers, x9.large"]}
+    record(world, 1, cost=None, ended_at=None, status="RUNNING")
+    record(world, 2, cost=bill)
+    record(world, 24 * 30, cost=bill)  # of the month before
+    (one,) = reader.document()["benchmarks"]
+    assert one["month_cost"] == {
+        "amount": 1.31 + 2.0, "currency": "USD", "runs": 2, "is_expected": True, "is_partial": True
+    }  # fmt: skip
+
+
+def test_results_that_cannot_be_read_are_named_and_tried_again(world: World, reader: BenchmarkReader) -> None:
+    good, bad = record(world, 1), record(world, 2)
+    world.refusals["GET", f"benchmarks/{bad}"] = [Answer(500, {"message": "failed"})]
+    body = reader.benchmark("reads", "", "")
+    assert ([one["run"] for one in body["values"]], body["unread"]) == ([good], [bad])
+    del world.refusals["GET", f"benchmarks/{bad}"]
+    assert reader.benchmark("reads", "", "")["unread"] == []
+
+
+def test_benchmark_that_only_has_a_schedule_is_listed(world: World, reader: BenchmarkReader) -> None:
+    world.schedules = [schedule(benchmark="writes")]
+    (one,) = reader.document()["benchmarks"]
+    assert (one["name"], one["last"], one["schedules"][0]["name"]) == ("writes", None, "nightly")
+    assert reader.benchmark("writes", "", "")["runs"] == []
+
+
+@pytest.mark.parametrize(("name", "figure", "code"), [("nobodys", "", Exit.NO_SUCH_UNIT), ("reads", "p51", Exit.USAGE)])
+def test_unknown_benchmarks_and_figures_are_refused(
+    world: World, reader: BenchmarkReader, name: str, figure: str, code: Exit
+) -> None:
+    record(world, 1)
+    with pytest.raises(CliError) as refused:
+        reader.benchmark(name, figure, "")
+    assert refused.value.code is code
+
+
+def test_list_states_the_limit_that_it_has_reached(
+    world: World, reader: BenchmarkReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(benchmark_reader, "MOST_RUNS", 2)
+    for number in range(1, 4):
+        record(world, number)
+    assert reader.document()["limited"] == 2

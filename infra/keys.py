@@ -25,7 +25,7 @@ _STORES = ("dynamodb", "s3", "secretsmanager", "sns", "sqs")
 
 def set_data_key(stack: cdk.Stack, arn: str) -> None:
     """Makes a key the one that encrypts the data of the stack. The key is not the stack's, and neither is its policy:
-    docs/guides/deploying.md has the statements that it needs.
+    docs/guides/organization.md has the statements that it needs.
     """
     kms.Key.from_key_arn(stack, _KEY, arn)
 

@@ -184,13 +184,13 @@ class DeploymentSettings:
     key: str | None = Setting(Section.ACCOUNT, None, _key).means(
         "A KMS key of yours that encrypts tables, buckets, queues, topics, logs, the salt and the functions' "
         "variables; null for keys of AWS. Its policy must admit services of AWS "
-        "([more](../guides/deploying.md#a-key-of-your-own))."
+        "([more](../guides/organization.md#a-key-of-your-own))."
     )
     network: ExistingNetwork | None = Setting(  # noqa: RUF009 - it is a field
         Section.BENCHMARKS, None, _network, accepts="Network | None"
     ).means(
         "Where fleets are launched: null for a VPC that the deployment creates, or an existing VPC with its subnets "
-        "([more](../guides/deploying.md#benchmarks))."
+        "([more](../guides/network-and-quotas.md))."
     )
     zones: int | tuple[str, ...] = Setting(Section.BENCHMARKS, 3, _zones).means(
         "Availability zones of the VPC that the deployment creates, with a subnet in each; at most as many as your "

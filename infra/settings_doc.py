@@ -34,9 +34,9 @@ _STAGES = (
     ),
     (
         f"`{PREFIX}{STAGES}`",
-        "[four](../guides/deploying.md#stages)",
+        "[four](../guides/upgrading.md#stages)",
         "an object of stages by name: a letter, then letters, digits and hyphens, at most 20 in all",
-        "Named sets of settings that override the defaults ([more](../guides/deploying.md#stages)). "
+        "Named sets of settings that override the defaults ([more](../guides/upgrading.md#stages)). "
         "Their keys are those of this page, without `troop:`.",
     ),
 )

@@ -1,6 +1,6 @@
 """Lists what `make deploy` and `make destroy` request from AWS with the caller's credentials, and why.
 
-The CDK's roles, which `cdk bootstrap` creates, do all else. docs/guides/deploying.md has these permissions as a policy.
+The CDK's roles, which `cdk bootstrap` creates, do all else. docs/guides/organization.md has this as a policy.
 """
 
 from __future__ import annotations
@@ -121,6 +121,4 @@ def explained(error: CliError) -> str:
     right = RIGHTS.get(cause.operation_name) if isinstance(cause, ClientError) else None
     if error.code != Exit.FORBIDDEN or right is None:
         return str(error)
-    return (
-        f"{error}. It is needed {right.why}. docs/guides/deploying.md has all permissions of these commands as a policy"
-    )
+    return f"{error}. It is needed {right.why}. docs/guides/organization.md has a policy with all permissions"

@@ -15,7 +15,7 @@ from lifecycle.console import say
 from lifecycle.retained import RetainedTable
 
 _USABLE = {"KeyState": "Enabled", "KeyUsage": "ENCRYPT_DECRYPT", "KeySpec": "SYMMETRIC_DEFAULT"}
-_DOCUMENT = 'docs/guides/deploying.md, "A key of your own"'
+_DOCUMENT = 'docs/guides/organization.md, "A key of your own"'
 
 
 def refuse_unusable_key(session: boto3.Session, settings: DeploymentSettings) -> None:

@@ -29,7 +29,7 @@ ALLOWED: dict[str, str] = {
     "AWS's own load testing and Cassandra tools": "StopTestRun, CollectResults, --optimize_performance",
     "a logical id": "FunctionsTerminate1AD9550E",
     "fields of Lambda's records and of CloudTrail": "requestPayload, responsePayload, userAgent",
-    "names of AWS's services": "spot.amazonaws.com, scheduler.amazonaws.com",
+    "names of AWS's services": "spot.amazonaws.com, scheduler.amazonaws.com, com.amazonaws.REGION.s3",
     "programs of a system": "accton, ebsnvme, nodetool",
     "Linux's macro for an ioctl": "_IOWR",
     "options of fio and memtier": "unified_rw_reporting, --status-interval, --hdr-file-prefix",

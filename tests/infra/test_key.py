@@ -107,7 +107,7 @@ def test_every_role_may_use_the_key_only_through_the_services_that_it_uses(keyed
 
 
 def test_the_documented_policy_admits_each_service_that_uses_the_key_by_itself(keyed: Template) -> None:
-    document = (ROOT / "docs" / "guides" / "deploying.md").read_text(encoding="utf-8")
+    document = (ROOT / "docs" / "guides" / "organization.md").read_text(encoding="utf-8")
     section = document.partition("## A key of your own")[2].partition("\n## ")[0]
     (policy,) = re.findall(r"```json\n(.*?)```", section, re.DOTALL)
     statements = json.loads(policy)["Statement"]

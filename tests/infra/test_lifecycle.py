@@ -80,7 +80,7 @@ def test_the_assembly_says_which_bootstrap_it_requires(cli_synth: Synthesised, m
 
 
 def test_the_document_names_the_table_of_runs_as_the_template_does(template: Template) -> None:
-    text = (ROOT / "docs" / "guides" / "deploying.md").read_text()
+    text = (ROOT / "docs" / "guides" / "removing.md").read_text()
     (named,) = re.findall(r"--resource-mapping-inline '(.*)'", text)
     (logical_id,) = json.loads(named)
     assert template["Resources"][logical_id] == resources_of(template, TABLE)["Runs"]

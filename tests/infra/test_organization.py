@@ -1,4 +1,4 @@
-"""What an organization demands of a stack, as deploying.md describes it: tags, a boundary, its own bootstrap."""
+"""What an organization demands of a stack, as organization.md describes it: tags, a boundary, its own bootstrap."""
 
 from __future__ import annotations
 

@@ -88,6 +88,6 @@ def test_a_clone_without_node_modules_synthesises(cli_synth: Synthesised) -> Non
 
 def test_the_documents_name_the_cli_that_is_pinned() -> None:
     pinned = json.loads((ROOT / "package.json").read_text())["devDependencies"]["aws-cdk"]
-    for name in ("README.md", "docs/guides/deploying.md"):
+    for name in ("README.md", "docs/guides/pipelines.md"):
         versions = re.findall(r"aws-cdk@(\S+)", (ROOT / name).read_text())
         assert set(versions) == {pinned}, name

@@ -14,7 +14,7 @@ NAMED = 10
 _ARNS = 20
 """The most resources that AWS tags at a time."""
 
-DOCUMENT = "docs/guides/deploying.md#tables-of-an-earlier-deployment"
+DOCUMENT = "docs/guides/removing.md#after-a-plain-cdk-deploy"
 
 
 @dataclass(frozen=True)

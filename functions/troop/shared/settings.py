@@ -327,7 +327,7 @@ class Settings:
     )
     tags: Mapping[str, str] = Setting(Section.ACCOUNT, {}, _tags).means(
         "Tags of the stack, of its resources, and of everything that runs and fleets create, such as those that your "
-        "organization demands ([more](../guides/deploying.md#rules-of-your-organization))."
+        "organization demands ([more](../guides/organization.md#tags-boundaries-and-controls))."
     )
     units: tuple[tuple[str, str], ...] = Setting(Section.CHAOS, {}, _units, accepts="Mapping[str, str]").means(
         "The groups that belong together, by patterns of their names: all groups that match share one unit's policy, "

@@ -26,7 +26,7 @@ def test_a_deployment_is_not_unleashed_beside_data_of_an_earlier_one(deployed: D
         f"then the make deploy that it prints, with ADOPT={OLD}. ",
         "make deploy ADOPT=none",
         f"tag-resources --region eu-central-1 --tags troop:declined=yes --resource-arn-list {arn}; "
-        "docs/guides/deploying.md",
+        "docs/guides/removing.md",
     ):
         assert words in body["message"]
     assert get("/switch")["leashed"] is True

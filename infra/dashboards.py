@@ -18,8 +18,17 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.metric_helpers import execution_metric, throttled, throttled_indices, troop_metric, troop_metrics, waiting_in
-from troop.shared.metrics import Metric
+from infra.metric_helpers import (
+    execution_metric,
+    filled,
+    throttled,
+    throttled_indices,
+    troop_metric,
+    troop_metrics,
+    waiting_in,
+)
+from infra.partitions import in_china
+from troop.shared.metrics import SECOND, Metric
 
 WIDTH = 24
 """The width of a dashboard, in CloudWatch's units."""
@@ -87,7 +96,7 @@ class Dashboards(Construct):
 
     def __init__(self, scope: Construct, construct_id: str, *, shown: Shown) -> None:
         super().__init__(scope, construct_id)
-        self.business = self._dashboard("Business", cdk.Duration.days(7), _business(shown))
+        self.business = self._dashboard("Business", cdk.Duration.days(7), _business(self, shown))
         self.operations = self._dashboard("Operations", cdk.Duration.days(1), _operations(shown))
 
     def _dashboard(
@@ -103,7 +112,7 @@ class Dashboards(Construct):
         )
 
 
-def _business(shown: Shown) -> list[list[cloudwatch.IWidget]]:
+def _business(scope: Construct, shown: Shown) -> list[list[cloudwatch.IWidget]]:
     rows: list[list[cloudwatch.IWidget]] = [
         [
             _text(
@@ -116,15 +125,21 @@ def _business(shown: Shown) -> list[list[cloudwatch.IWidget]]:
             )
         ],
         [
-            _number("Terminations", [troop_metric(Metric.TERMINATIONS, _SUM, _DAY)], whole=True),
-            _number("Recovered", [troop_metric(Metric.RECOVERIES, _SUM, _DAY)], whole=True),
-            _number("Not recovered", [troop_metric(Metric.UNRECOVERED, _SUM, _DAY)], whole=True),
-            _number("Units out of chaos", [troop_metric(Metric.UNITS_UNRECOVERED, _MAXIMUM, _QUARTER)]),
-            _number("Taking part (day max)", [troop_metrics(Metric.UNITS_TAKING_PART, _MAXIMUM, _DAY, filled=False)]),
-            _number("Opted out (day max)", [troop_metrics(Metric.UNITS_OPTED_OUT, _MAXIMUM, _DAY, filled=False)]),
+            _number("Terminations", [troop_metric(Metric.TERMINATIONS, _SUM, _DAY, "in this time")], whole=True),
+            _number("Recovered", [troop_metric(Metric.RECOVERIES, _SUM, _DAY, "in this time")], whole=True),
+            _number("Not recovered", [troop_metric(Metric.UNRECOVERED, _SUM, _DAY, "in this time")], whole=True),
+            _number("Units out of chaos", [troop_metric(Metric.UNITS_UNRECOVERED, _MAXIMUM, _QUARTER, "now")]),
+            _number("Taking part today", [troop_metrics(Metric.UNITS_TAKING_PART, _MAXIMUM, _DAY, filled=False)]),
+            _number("Opted out today", [troop_metrics(Metric.UNITS_OPTED_OUT, _MAXIMUM, _DAY, filled=False)]),
         ],
         [
-            _graph("Outcomes of terminations", [troop_metrics(Metric.OUTCOMES, _SUM, _HOUR)]),
+            _graph(
+                "Outcomes of terminations",
+                [
+                    troop_metrics(Metric.OUTCOMES, _SUM, _HOUR),
+                    troop_metric(Metric.SLOW_RECOVERIES, _SUM, _HOUR, "slow for their unit"),
+                ],
+            ),
             _graph(
                 "Seconds to recovery",
                 [
@@ -132,7 +147,6 @@ def _business(shown: Shown) -> list[list[cloudwatch.IWidget]]:
                     troop_metric(Metric.RECOVERY_SECONDS, "p95", _HOUR, "p95"),
                     troop_metric(Metric.RECOVERY_SECONDS, _MAXIMUM, _HOUR, "longest"),
                 ],
-                right=[troop_metric(Metric.SLOW_RECOVERIES, _SUM, _HOUR, "slow for their unit")],
             ),
             _graph("Decisions by reason", [troop_metrics(Metric.DECISIONS, _SUM, _HOUR)], stacked=True),
         ],
@@ -142,23 +156,29 @@ def _business(shown: Shown) -> list[list[cloudwatch.IWidget]]:
     ]
     if shown.benchmarks:
         rows += _custom(shown, ("live",))
+        currency = cdk.Fn.condition_if(in_china(scope), "CNY", "USD").to_string()
         rows.append(
             [
-                _graph("Benchmarks and fleets that ended, by status", [troop_metrics(Metric.RUNS_ENDED, _SUM, _DAY)]),
-                _graph("Cost of benchmarks and fleets", [troop_metrics(Metric.RUN_COST, _SUM, _DAY)]),
+                _graph(
+                    "Runs that ended, leftovers",
+                    [
+                        troop_metrics(Metric.RUNS_ENDED, _SUM, _DAY),
+                        troop_metric(Metric.LEFT_BEHIND, _MAXIMUM, _QUARTER, "resources left behind"),
+                        troop_metric(Metric.REAPER_FINDS, _MAXIMUM, _QUARTER, "found by the reaper"),
+                        troop_metric(Metric.REAPER_OFF, _MAXIMUM, _QUARTER, "reaper off"),
+                        troop_metric(Metric.STARTS_REFUSED, _SUM, _HOUR, "refused starts of schedules"),
+                    ],
+                ),
+                _graph(
+                    "Cost of benchmarks and fleets",
+                    [troop_metric(Metric.RUN_COST, _SUM, _DAY, "a day", **{SECOND[Metric.RUN_COST]: currency})],
+                ),
                 _graph(
                     "Running now",
                     [troop_metrics(Metric.NODES_ALIVE, _MAXIMUM, _QUARTER)],
                     right=[troop_metrics(Metric.RUNS_OPEN, _MAXIMUM, _QUARTER)],
                     names=("nodes", "runs and fleets"),
                 ),
-                _graph(
-                    "Left behind",
-                    [troop_metric(Metric.LEFT_BEHIND, _MAXIMUM, _QUARTER, "resources")],
-                    right=[troop_metric(Metric.REAPER_OFF, _MAXIMUM, _QUARTER, "reaper off")],
-                ),
-                _graph("Reaper findings", [troop_metric(Metric.REAPER_FINDS, _MAXIMUM, _QUARTER, "findings")]),
-                _graph("Refused starts of schedules", [troop_metric(Metric.STARTS_REFUSED, _SUM, _HOUR, "refused")]),
             ]
         )
     return rows
@@ -188,74 +208,55 @@ def _operations(shown: Shown) -> list[list[cloudwatch.IWidget]]:
         [
             _graph(
                 "Ticks",
-                [troop_metric(Metric.TICKS, _SUM, _QUARTER, "decided")],
-                right=[troop_metric(Metric.MISSING_TICKS, _MAXIMUM, _QUARTER, "missing")],
-            ),
-            _graph(
-                "Failed or timed-out workflows",
-                [execution_metric("Failed", machine, _QUARTER, name) for name, machine in shown.machines.items()]
-                + [
-                    execution_metric("TimedOut", shown.machines[name], _QUARTER, f"{name}: timed out")
-                    for name in TIMED
-                    if name in shown.machines
+                [
+                    troop_metric(Metric.TICKS, _SUM, _QUARTER, "decided"),
+                    troop_metric(Metric.MISSING_TICKS, _MAXIMUM, _QUARTER, "missing"),
                 ],
             ),
             _graph(
-                "Health",
+                "What failed, was throttled or repaired: nothing at zero",
                 [
+                    *(execution_metric("Failed", machine, _QUARTER, name) for name, machine in shown.machines.items()),
+                    *(
+                        execution_metric("TimedOut", shown.machines[name], _QUARTER, f"{name}: timed out")
+                        for name in TIMED
+                        if name in shown.machines
+                    ),
+                    *(
+                        one.metric_errors(period=_QUARTER, statistic=_SUM, label=f"errors of {name}")
+                        for name, one in shown.functions.items()
+                    ),
+                    *(
+                        one.metric_throttles(period=_QUARTER, statistic=_SUM, label=f"throttled calls of {name}")
+                        for name, one in shown.functions.items()
+                        if one in shown.busy
+                    ),
+                    *(throttled(one, "Write", _QUARTER, f"throttled writes to {one.node.id}") for one in shown.written),
+                    *(throttled_indices(one, "Write", _QUARTER) for one in shown.written),
+                    *(waiting_in(queue, f"dead letters: {name}") for name, queue in shown.queues.items()),
                     troop_metric(Metric.FAILING_CHECKS, _MAXIMUM, _QUARTER, "failing checks"),
                     troop_metric(Metric.STEPS_FAILED, _SUM, _QUARTER, "failed steps"),
+                    troop_metric(Metric.NOTIFICATIONS_FAILED, _SUM, _QUARTER, "failed notifications"),
+                    stage.metric_server_error(period=_QUARTER, statistic=_SUM, label="API answers 5xx"),
+                    troop_metrics(Metric.REPAIRS, _SUM, _HOUR),
                 ],
+                share=2,
             ),
         ],
         [
             _graph(
-                "Function errors",
-                [
-                    one.metric_errors(period=_QUARTER, statistic=_SUM, label=name)
-                    for name, one in shown.functions.items()
-                ],
-            ),
-            _graph(
-                "Function duration in milliseconds, p99",
-                [one.metric_duration(period=_QUARTER, statistic="p99", label=name) for name, one in waited_for],
-            ),
-            _graph(
-                "Throttled by AWS",
-                [
-                    one.metric_throttles(period=_QUARTER, statistic=_SUM, label=f"calls of {name}")
-                    for name, one in shown.functions.items()
-                    if one in shown.busy
-                ]
-                + [throttled(one, "Write", _QUARTER, f"writes to {one.node.id}") for one in shown.written]
-                + [throttled_indices(one, "Write", _QUARTER) for one in shown.written],
-            ),
-        ],
-        [
-            _graph(
-                "API latency in milliseconds",
-                [
-                    stage.metric_latency(period=_QUARTER, statistic="p50", label="p50"),
-                    stage.metric_latency(period=_QUARTER, statistic="p99", label="p99"),
-                ],
+                "Duration in milliseconds, p99",
+                [one.metric_duration(period=_QUARTER, statistic="p99", label=name) for name, one in waited_for]
+                + [stage.metric_latency(period=_QUARTER, statistic="p99", label="API, with API Gateway")],
             ),
             _graph(
                 "API requests",
                 [
                     stage.metric_count(period=_QUARTER, statistic=_SUM, label="all"),
                     stage.metric_client_error(period=_QUARTER, statistic=_SUM, label="4xx"),
-                    stage.metric_server_error(period=_QUARTER, statistic=_SUM, label="5xx"),
                 ],
             ),
-            _graph(
-                "Notifications",
-                [troop_metric(Metric.NOTIFICATIONS, _SUM, _QUARTER, "sent")],
-                right=[troop_metric(Metric.NOTIFICATIONS_FAILED, _SUM, _QUARTER, "failed attempts")],
-            ),
-        ],
-        [
-            _graph("Dead letters", [waiting_in(queue, name) for name, queue in shown.queues.items()]),
-            _graph("Repairs", [troop_metrics(Metric.REPAIRS, _SUM, _HOUR)], stacked=True),
+            _graph("Notifications", [troop_metric(Metric.NOTIFICATIONS, _SUM, _QUARTER, "sent")]),
         ],
     ]
 
@@ -293,7 +294,7 @@ def _text(markdown: str) -> cloudwatch.TextWidget:
 def _number(title: str, metrics: Sequence[cloudwatch.IMetric], *, whole: bool = False) -> cloudwatch.SingleValueWidget:
     """Returns a widget with the latest value or, with ``whole``, the sum over the dashboard's time range."""
     return cloudwatch.SingleValueWidget(
-        title=title, metrics=list(metrics), width=WIDTH // 6, height=4, set_period_to_time_range=whole
+        title=title, metrics=filled(metrics), width=WIDTH // 6, height=4, set_period_to_time_range=whole
     )
 
 
@@ -304,19 +305,22 @@ def _graph(
     right: Sequence[cloudwatch.IMetric] = (),
     stacked: bool = False,
     names: tuple[str, str] | None = None,
+    share: int = 1,
 ) -> cloudwatch.GraphWidget:
     """Returns a widget with curves over time, from zero.
 
     Args:
+        right: metrics that always have values: an axis without a curve says nothing.
         names: of the two axes.
+        share: thirds of the dashboard's width.
     """
     first, second = names or (None, None)
     return cloudwatch.GraphWidget(
         title=title,
-        left=list(left),
+        left=filled(left),
         right=list(right),
         stacked=stacked,
-        width=WIDTH // 3,
+        width=share * WIDTH // 3,
         height=7,
         left_y_axis=cloudwatch.YAxisProps(min=0, show_units=False, label=first),
         right_y_axis=cloudwatch.YAxisProps(min=0, show_units=False, label=second) if right else None,

@@ -54,6 +54,24 @@ def troop_metrics(
     return cloudwatch.MathExpression(expression=expression, period=period, label="")
 
 
+def filled(metrics: Sequence[cloudwatch.IMetric]) -> list[cloudwatch.IMetric]:
+    """Returns the metrics of a widget, sums with zero for missing values: a count is written only if there is one.
+
+    A missing maximum is not zero: it says that nobody looked. Expressions stay as they are. Sums need a label.
+    """
+    return [
+        cloudwatch.MathExpression(
+            expression=f"FILL(m{number}, 0)",
+            using_metrics={f"m{number}": metric},
+            period=metric.period,
+            label=metric.label,
+        )
+        if isinstance(metric, cloudwatch.Metric) and metric.statistic == cloudwatch.Stats.SUM
+        else metric
+        for number, metric in enumerate(metrics)
+    ]
+
+
 def execution_metric(
     kind: str, machine: str, period: cdk.Duration = SOON, label: str | None = None
 ) -> cloudwatch.Metric:

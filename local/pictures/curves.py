@@ -11,6 +11,7 @@ from typing import Any
 from local.pictures.points import Point, dimensions_of
 
 _SEARCH = re.compile(r"""SEARCH\('\{(?P<schema>[^}]+)\}(?P<terms>[^']*)', *'(?P<stat>\w+)'\)""")
+_FILLED = re.compile(r"FILL\((?P<id>m\d+), 0\)")
 _FILL = re.compile(r"FILL\((?P<inner>.*), *(?P<value>-?[\d.]+)\)")
 _TERM = re.compile(r'(?P<name>\w+)="(?P<value>[^"]*)"')
 _PERCENTILE = re.compile(r"p(?P<percent>\d+(\.\d+)?)")
@@ -60,27 +61,32 @@ def curves(properties: Mapping[str, Any], points: Sequence[Point], span: Span) -
         NotUnderstoodError: an expression or a statistic is not supported.
     """
     whole = bool(properties.get("setPeriodToTimeRange"))
+    defaults: dict[str, Any] = {"stat": "Average", "period": _PERIOD} | {
+        k: properties[k] for k in ("stat", "period") if k in properties
+    }
+    rows = [
+        (tuple(row[:-1]), row[-1]) if isinstance(row[-1], Mapping) else (tuple(row), {})
+        for row in properties["metrics"]
+    ]
+    named = {options.get("id"): (names, options) for names, options in rows if names}
     lines: list[Curve] = []
-    for row in properties["metrics"]:
-        *names, options = row if isinstance(row[-1], Mapping) else (*row, {})
-        merged = {
-            "stat": "Average",
-            "period": _PERIOD,
-            **{k: properties[k] for k in ("stat", "period") if k in properties},
-        }
-        merged |= options
-        if merged.get("visible") is False:
+    for names, options in rows:
+        if options.get("visible") is False:
             continue
+        filling, chosen = None, options
+        if not names and (filled := _FILLED.fullmatch(str(options["expression"]))):
+            filling, (names, chosen) = 0.0, named[filled["id"]]
+        merged = {**defaults, **chosen}
         periods = _whole(span) if whole else _periods(span, span.period or int(merged["period"]))
-        right = merged.get("yAxis") == "right"
+        right = options.get("yAxis") == "right"
         if not names:
-            lines += _searched(str(merged["expression"]), points, periods, right)
+            lines += _searched(str(options["expression"]), points, periods, right)
             continue
         namespace, metric, *pairs = names
         dimensions = dimensions_of(dict(zip(pairs[::2], pairs[1::2], strict=True)))
         metric_points = [p for p in points if (p.namespace, p.metric, p.dimensions) == (namespace, metric, dimensions)]
-        values = periods.values(metric_points, str(merged["stat"]))
-        lines.append(Curve(str(merged.get("label") or metric), right, values))
+        values = periods.values(metric_points, str(merged["stat"]), filling)
+        lines.append(Curve(str(options.get("label") or metric), right, values))
     return lines
 
 

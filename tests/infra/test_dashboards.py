@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from infra.dashboards import CUSTOM, MOST_NAMED, WAITED_FOR, WIDTH
-from tests.infra.cfn import resources_of, text
+from tests.infra.cfn import in_partition, resources_of, text
 from troop.shared.metrics import SECOND, Metric
 
 Template = Mapping[str, Any]
@@ -22,7 +22,9 @@ MOST_METRICS, MOST_OF_ALL, MOST_WIDGETS = 500, 2500, 500
 def bodies(template: Template) -> dict[str, dict[str, Any]]:
     dashboards = resources_of(template, "AWS::CloudWatch::Dashboard")
     return {
-        name.removeprefix("Dashboards"): json.loads(text(one["Properties"]["DashboardBody"]))
+        name.removeprefix("Dashboards"): json.loads(
+            text(in_partition(template, one["Properties"]["DashboardBody"], "aws"))
+        )
         for name, one in dashboards.items()
     }
 
@@ -42,7 +44,7 @@ def curves(body: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, str], str]]
 
 def searches(body: Mapping[str, Any]) -> Iterator[str]:
     for row in (row for widget in body["widgets"] for row in widget["properties"].get("metrics", ())):
-        if len(row) == 1:
+        if len(row) == 1 and "SEARCH" in row[0]["expression"]:
             yield row[0]["expression"]
 
 
@@ -62,11 +64,11 @@ def test_cloudwatch_would_take_them(template: Template, blue: Template) -> None:
 
 
 def test_titles_fit_into_a_narrow_window(template: Template) -> None:
-    """Of 1280 pixels: 52 for a column, 34 of a widget for its frame, and at most 8 for a letter."""
+    """Of 1280 pixels: 52 for a column, 60 of a widget for its frame and menu, and at most 8 for a letter."""
     for body in bodies(template).values():
         for widget in body["widgets"]:
             title = widget["properties"].get("title", "")
-            assert 8 * len(title) <= 52 * widget["width"] - 34, f"{title} would be cut off"
+            assert 8 * len(title) <= 52 * widget["width"] - 60, f"{title} would be cut off"
 
 
 def test_names_are_unique_in_the_account_for_they_are_global(template: Template) -> None:
@@ -86,20 +88,44 @@ def test_they_show_this_deployment_and_region_alone(template: Template) -> None:
 
 
 def test_every_metric_is_shown_with_the_dimensions_it_is_written_with(template: Template) -> None:
-    shown: dict[str, set[str]] = {}
+    shown: dict[str, set[frozenset[str]]] = {}
     for body in bodies(template).values():
         for name, dimensions, _ in curves(body):
             if name.startswith("Troop/"):
-                shown.setdefault(name.removeprefix("Troop/"), set()).add(",".join(dimensions))
+                shown.setdefault(name.removeprefix("Troop/"), set()).add(frozenset(dimensions))
         for expression in (one for one in searches(body) if "{AWS/" not in one):
             schema = r"\{Troop,([\w,]+)\} MetricName=\"(\w+)\" deployment=\"<AWS::StackName>\""
             match = re.fullmatch(rf"(?:FILL\()?SEARCH\('{schema}', '(?:Sum|Maximum)'\)(?:, 0\))?", expression)
             assert match, expression
-            shown.setdefault(match[2], set()).add(match[1])
+            shown.setdefault(match[2], set()).add(frozenset(match[1].split(",")))
     expected = {
-        metric.value: {",".join(("deployment", *([SECOND[metric]] if metric in SECOND else ())))} for metric in Metric
+        metric.value: {frozenset({"deployment", *([SECOND[metric]] if metric in SECOND else ())})} for metric in Metric
     }
     assert shown == expected
+
+
+def test_sums_are_zero_where_nothing_was_counted_and_maxima_are_not(template: Template) -> None:
+    """A count is written only if there is one: without zeros, a good week is "--" and "No data available"."""
+    for body in bodies(template).values():
+        for widget in (one["properties"] for one in body["widgets"] if one["type"] == "metric"):
+            rows = widget["metrics"]
+            shown = {one["expression"] for *names, one in rows if not names}
+            for *names, options in rows:
+                is_hidden = options.get("visible") is False
+                assert is_hidden == (bool(names) and options.get("stat") == "Sum"), f"{widget['title']}: {names}"
+                assert not is_hidden or f"FILL({options['id']}, 0)" in shown
+
+
+def test_no_axis_and_no_graph_is_empty_while_nothing_fails(template: Template) -> None:
+    for body in bodies(template).values():
+        for widget in (one["properties"] for one in body["widgets"] if one["type"] == "metric"):
+            if widget.get("view") == "singleValue":
+                continue
+            title, rows = widget["title"], widget["metrics"]
+            right = [one for *_, one in rows if one.get("yAxis") == "right"]
+            assert ("right" in widget["yAxis"]) == bool(right), title
+            sums = [one for *names, one in rows if not names and "FILL(" in one["expression"]]
+            assert sums or title in ("Seconds to recovery", "Duration in milliseconds, p99"), title
 
 
 def test_recoveries_are_shown_by_their_percentiles(template: Template) -> None:

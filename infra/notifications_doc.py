@@ -63,6 +63,7 @@ _EVENT = Event(
     os_shutdown=False,
     terminated_at=_AT + timedelta(seconds=1.4),
     build=_BUILD,
+    owner="team-web",
 )
 _ENDS: Mapping[Status, Mapping[str, Any]] = {
     Status.TERMINATED: {},
@@ -118,7 +119,9 @@ def examples() -> Iterator[Notification]:
         values: Mapping[str, Any] = {key: (old, new), "reason": (None, "incident 4711" if new else None)}
         yield from change_notifications(_NAME, Change("switch", _AT, _ANN, values), _change_id("switch"), leashed=True)
     changes = {"opt_out": (None, True), "reason": (None, "migration"), "until": (None, "2026-12-01")}
-    yield from change_notifications(_NAME, Change("unit#web", _AT, _ANN, changes), _change_id("unit#web"), leashed=True)
+    yield from change_notifications(
+        _NAME, Change("unit#web", _AT, _ANN, changes, owner="team-web"), _change_id("unit#web"), leashed=True
+    )
     stray = Stray("Web", "web", "team-web", _AT - timedelta(days=1))
     yield from stray_notifications(_NAME, StrayRecord(reports=(stray,), at=_AT))
 

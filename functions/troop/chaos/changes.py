@@ -33,6 +33,7 @@ class Change:
         caller: ARN of its author.
         values: (old, new) by key, None for a key that was, or then is, not set.
         replaces: the ``changed_request`` of the changed item; None if it had none.
+        owner: the unit's owner before the change; "" if it had none, and of the switch.
     """
 
     subject: str
@@ -40,6 +41,7 @@ class Change:
     caller: str
     values: Mapping[str, tuple[Any, Any]]
     replaces: str | None = None
+    owner: str = ""
 
     @property
     def unit(self) -> str | None:

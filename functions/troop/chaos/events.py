@@ -114,6 +114,7 @@ class Event:
         build: what the instance was launched from; its image is unknown until the group has recovered. None if not
             recorded.
         replacement: the first instance that the group launched since; None before the recovery, and without one.
+        owner: the unit's owner at the claim; "" if it had none, and in items of earlier versions.
     """
 
     event_id: str
@@ -141,6 +142,7 @@ class Event:
     before: Last | None = None
     build: Build | None = None
     replacement: Replacement | None = None
+    owner: str = field(default="", metadata=stored(omit=True))
 
     @property
     def recovery_seconds(self) -> float | None:

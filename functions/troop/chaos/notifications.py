@@ -162,6 +162,7 @@ def event_notifications(
         "at": moments.iso(at),
         "event_id": event.event_id,
         "unit": event.unit,
+        "owner": event.owner or None,
         "group": event.group,
         "instance_id": event.instance_id,
         "zone": event.zone,
@@ -204,7 +205,9 @@ def change_notifications(
             return
         keys = sorted(change.values)
         changes = {key: {"old": _short(old), "new": _short(new)} for key, (old, new) in _some(change.values)}
-        detail = {**who, "unit": unit, "changes": changes, "keys_changed": len(keys)}
+        # A former owner hears of it for the last time; the new one gets all later notifications.
+        owner = change.owner or change.values.get("owner", (None, None))[1]
+        detail = {**who, "unit": unit, "owner": _short(owner) or None, "changes": changes, "keys_changed": len(keys)}
         summary = f"The policy of {unit} was changed {by}: {', '.join(key[:LONGEST_VALUE] for key in keys[:MOST_KEYS])}"
         yield _notification(deployment, Kind.POLICY_CHANGED, change_id, summary, detail)
     elif change.subject == SWITCH:

@@ -88,8 +88,9 @@ def change_unit(unit: _Unit, body: Annotated[UnitPatch, Body()]) -> UnitOut:
     name of a group that belongs to another unit, because the change would not affect the group; but values that
     somebody has set under such a name can be removed.
 
-    Costs as much as GET /groups/{unit}, one call to Auto Scaling, two items and a transaction. The last two are
-    repeated up to five times when other callers change the unit concurrently. The name of a group costs GET once more.
+    Costs as much as GET /groups/{unit}, one call to Auto Scaling, three items and a transaction. Two of the items and
+    the transaction are repeated up to five times when other callers change the unit concurrently. The name of a group
+    costs GET once more, and a unit whose item names no owner the calls for its groups.
     """
     name, event = _unit(unit), router.current_event.raw_event
     owner = services.units().owner(name)
@@ -106,7 +107,8 @@ def change_unit(unit: _Unit, body: Annotated[UnitPatch, Body()]) -> UnitOut:
             "omit until for no end",
         )
     try:
-        services.editor().change_policy(name, body.changes, body.put_back, body.version, author_of(event))
+        responsible = services.units().responsible(name, environment.now())
+        services.editor().change_policy(name, body.changes, body.put_back, body.version, author_of(event), responsible)
     except ConflictError as conflict:
         raise ServiceError(409, str(conflict)) from None
     return _unit_out(services.units().view(name, environment.now()))

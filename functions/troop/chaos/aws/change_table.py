@@ -59,6 +59,7 @@ class ChangeTable:
             "caller": change.caller,
             "changes": {key: {"old": old, "new": new} for key, (old, new) in change.values.items()},
             "replaces": change.replaces,
+            "owner": change.owner or None,
             "schema": SCHEMA,
         }
         return {"Put": {"TableName": self.table, "Item": typed(item)}}
@@ -122,4 +123,5 @@ def from_item(item: Mapping[str, Any]) -> Change:
         caller=item["caller"],
         values={key: (value["old"], value["new"]) for key, value in item["changes"].items()},
         replaces=item.get("replaces"),
+        owner=str(item.get("owner") or ""),
     )

@@ -39,7 +39,14 @@ class ChangeWriter:
     sleep: Sleep = time.sleep
 
     def write_policy(
-        self, unit: str, read: Item, changes: Mapping[str, Any], left_by: str | None, author: Author, now: datetime
+        self,
+        unit: str,
+        read: Item,
+        changes: Mapping[str, Any],
+        left_by: str | None,
+        author: Author,
+        now: datetime,
+        owner: str = "",
     ) -> None:
         """Changes a unit's item, and returns the unit to chaos. Writes nothing if the values are already stored.
 
@@ -47,6 +54,7 @@ class ChangeWriter:
             read: the unit's item in DynamoDB's types, as the caller has read it.
             changes: plain values by key; None removes.
             left_by: the event from which the unit did not recover, if the unit returns to chaos.
+            owner: the unit's owner before the change, for the record.
 
         Raises:
             ChangedMeanwhile: the item, or the unit's ``unrecovered``, is no longer as it was read.
@@ -61,7 +69,7 @@ class ChangeWriter:
             parts += [self._unit_put_back(unit, left_by), self._unit_unlisted(unit)]
             record["unrecovered"] = (left_by, None)
         replaces = request_of(plain(read))
-        self._write(parts, Change(UNIT + unit, now, author.caller, record, replaces), author)
+        self._write(parts, Change(UNIT + unit, now, author.caller, record, replaces, owner), author)
 
     def write_switch(self, read: Item, changes: Mapping[str, Any], author: Author, now: datetime) -> None:
         """Changes the switch in the same way.

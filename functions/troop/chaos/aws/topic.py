@@ -33,11 +33,17 @@ class Topic:
                 Subject=_subject(notification),
                 Message=json.dumps(notification.detail, ensure_ascii=False, indent=2),
                 MessageAttributes={
-                    name: {"DataType": "String", "StringValue": str(value)[:_LONGEST_ATTRIBUTE]}
-                    for name in ("kind", "deployment", "unit")
-                    if (value := notification.detail.get(name))
+                    name: {"DataType": "String", "StringValue": _attribute(value)}
+                    for name in ("kind", "deployment", "unit", "owner")
+                    if (value := notification.detail.get(name))  # SNS refuses empty ones
                 },
             )
+
+
+def _attribute(value: Any) -> str:
+    """Returns the value of an attribute that a filter can match: it must be valid as a string of JSON."""
+    text = "".join(character if character.isprintable() else " " for character in str(value))
+    return text[:_LONGEST_ATTRIBUTE]
 
 
 def _subject(notification: Notification) -> str:

@@ -63,7 +63,13 @@ class Editor:
     clock: Callable[[], datetime]
 
     def change_policy(
-        self, unit: str, changes: Mapping[str, Any], put_back: bool, version: int | None, author: Author
+        self,
+        unit: str,
+        changes: Mapping[str, Any],
+        put_back: bool,
+        version: int | None,
+        author: Author,
+        owner: str = "",
     ) -> None:
         """Changes a unit's policy.
 
@@ -71,6 +77,7 @@ class Editor:
             changes: values as they are stored, by key; None removes.
             put_back: whether to return an unrecovered unit to chaos.
             version: the version that the change is based on; None for any.
+            owner: the unit's owner before the change, for the record.
 
         Raises:
             ConflictError: the version differs, or others keep changing the unit.
@@ -84,7 +91,7 @@ class Editor:
                 )
             left_by = self.state.unit_state(unit).unrecovered if put_back else None
             try:
-                self.writer.write_policy(unit, item, changes, left_by, author, self.clock())
+                self.writer.write_policy(unit, item, changes, left_by, author, self.clock(), owner)
                 return
             except ChangedMeanwhile:
                 continue

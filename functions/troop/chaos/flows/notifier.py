@@ -124,13 +124,18 @@ class Notifier:
         old, new = (_plain(item) for item in (record.old, record.new))
         subject = prefix + str((new or old)[key])
         edited = edited_by_hand(old, new, self._recorded(subject, new), record.at)
-        change = Change(subject, record.at, "", edited)
+        change = Change(subject, record.at, "", edited, owner=_text(old.get("owner")))
         return change_notifications(self.deployment, change, f"{subject}#{record.sequence}", self.leashed, by_hand=True)
 
     def _recorded(self, subject: str, item: Mapping[str, Any]) -> Change | None:
         """Returns the record of the change that an item names as its last."""
         at, request = item.get("changed_at"), request_of(item)
         return self.change_table.find(subject, at, request) if isinstance(at, str) and request else None
+
+
+def _text(value: Any) -> str:
+    """Returns text of an item that people edit; "" if it is none."""
+    return value if isinstance(value, str) else ""
 
 
 def _plain(item: Mapping[str, Any]) -> dict[str, Any]:

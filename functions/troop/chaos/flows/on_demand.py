@@ -189,6 +189,7 @@ class OnDemand:
             deadline=deadline(facts.now, None),
             execution=self.executions.execution(event_id),
             build=target.instance.build,
+            owner=facts.policy.owner.value,
         )
 
 

@@ -287,4 +287,5 @@ def _event(work: Work, facts: Facts, target: Target, now: datetime) -> Event:
         deadline=until,
         execution=work.execution,
         build=target.instance.build,
+        owner=facts.policy.owner.value,
     )

@@ -126,4 +126,5 @@ def _leashed_event(decision: Decision, execution: str) -> Event:
         desired=decision.target.group.desired,
         execution=execution,
         detail="would have been terminated, were the deployment not leashed",
+        owner=decision.policy.owner.value,
     )

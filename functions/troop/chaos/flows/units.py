@@ -206,6 +206,14 @@ class Units:
         )
         return effective_participation(groups, policy), state, outlook(facts, item)
 
+    def responsible(self, unit: str, now: datetime) -> str:
+        """Returns the owner of a unit by its item or the tags of its groups; "" if it has none. One item, and the calls
+        for its groups, see :meth:`_members`, if the item names no owner.
+        """
+        item = plain(self.policies.raw(unit))
+        groups = () if item.get("owner") else self._members({unit}, [])[unit]
+        return policy_at(groups, item, self.settings, now).owner.value
+
     def owner(self, name: str) -> str | None:
         """Returns the unit of the group of that name; None if there is no such group, or it is one of Troop's own
         fleets. One call.

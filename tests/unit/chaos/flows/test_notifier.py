@@ -151,6 +151,47 @@ def test_the_owner_of_an_item_without_a_unit_hears_after_a_day_once(account: Acc
     assert listeners.kinds() == ["policy-changed"]
 
 
+def owners(listeners: Listeners) -> list[tuple[str, str | None, str | None]]:
+    """The kind, the owner in the document, and the attribute that filters see, of what was sent since."""
+    listeners.tell()
+    attributes = [message["MessageAttributes"].get("owner", {}).get("StringValue") for message in listeners.published]
+    return [(one["kind"], one["owner"], value) for one, value in zip(listeners.heard(), attributes, strict=True)]
+
+
+@pytest.mark.parametrize("by_tag", [True, False])
+def test_owner_of_a_unit_is_an_attribute_of_all_its_messages(
+    account: Account, listeners: Listeners, by_tag: bool
+) -> None:
+    account.group("web", tags={"troop:owner": "team-web"} if by_tag else {})
+    if not by_tag:
+        account.policy("web", owner="team-web")
+        assert owners(listeners) == [("policy-changed", "team-web", "team-web")]
+    account.terminate(account.item("web"))
+    account.clock.forward(seconds=7)
+    account.check_recovery(WEB)
+    account.check_recovery(WEB)
+    patch("/groups/web", {"probability": 0.4})
+    assert owners(listeners) == [
+        (kind, "team-web", "team-web") for kind in ("terminated", "recovered", "policy-changed")
+    ]
+
+
+def test_former_owner_hears_of_a_handover_and_the_new_one_from_then_on(account: Account, listeners: Listeners) -> None:
+    account.group("web")
+    patch("/groups/web", {"probability": 0.4})
+    assert owners(listeners) == [("policy-changed", None, None)]
+    for owner, heard in (("red", "red"), ("blue", "red"), (None, "blue")):
+        patch("/groups/web", {"owner": owner})
+        assert owners(listeners) == [("policy-changed", heard, heard)]
+
+
+def test_owner_with_characters_that_no_filter_can_have_is_sent_without_them(
+    account: Account, listeners: Listeners
+) -> None:
+    account.policy("web", owner="team\nweb\x00")
+    assert owners(listeners) == [("policy-changed", "team\nweb\x00", "team web ")]
+
+
 def writer() -> ChangeWriter:
     return ChangeWriter(client("dynamodb"), "GroupTags", "State", ChangeTable(client("dynamodb"), "Changes"))
 

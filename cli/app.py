@@ -159,5 +159,5 @@ def options(
 
 def main() -> None:
     """Runs the command line; entry point of the console script."""
-    gc.set_threshold(100_000)  # imports make many objects that stay: to search them for garbage takes a tenth of a start
+    gc.set_threshold(100_000)  # looking for garbage among what imports make takes a tenth of a start, and finds none
     app(prog_name="troop")

@@ -119,6 +119,18 @@ class BenchmarkReader:
             "beyond": max(0, len(measured) - MOST_READ),
         }
 
+    def before(self, run: str) -> dict[str, Any]:
+        """Returns the id of the last run with results before a run, of the same benchmark and size; None without one.
+
+        Raises:
+            CliError: the runs cannot be read.
+        """
+        runs = self._listing()["runs"]
+        one = next((each for each in runs if each["run"] == run), None)
+        older = [] if one is None else runs[runs.index(one) + 1 :]
+        same = (each["run"] for each in older if _has_results(each) and _is_like(each, one))
+        return {"before": next(same, None)}
+
     def forget(self) -> None:
         """Reads runs and schedules again at the next request."""
         with self._lock:
@@ -184,6 +196,10 @@ def _plans(listing: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _has_results(run: Run) -> bool:
     return bool(run["ended_at"]) and run["status"] in _WITH_RESULTS
+
+
+def _is_like(one: Run, other: Run | None) -> bool:
+    return other is not None and all(one.get(key) == other.get(key) for key in ("name", "size"))
 
 
 def _shown(run: Run) -> dict[str, Any]:

@@ -90,7 +90,7 @@ _ALONE = {
 
 _SESSION, _POLICY, _GET, _POST = "/ui/session", "/ui/policy", frozenset({"GET"}), frozenset({"POST"})
 _SERVED = "/ui/served/"
-_FIGURES = f"{PAGE_RUNS_PATH}/figures"
+_FIGURES, _BEFORE = f"{PAGE_RUNS_PATH}/figures", f"{PAGE_RUNS_PATH}/before"
 _REPORT = re.compile("/ui/report/(?P<run>[0-9][0-9a-f-]+)(?P<metadata>/metadata)?")
 """The address of a report; with ``/metadata`` only its time of creation."""
 
@@ -109,7 +109,7 @@ _ROUTES: Routes = (
     (re.compile("/ui/comparison"), _GET),
     (re.compile(_POLICY), _GET | _POST),
     (re.compile(PAGE_RUNS_PATH), _GET | _POST),
-    (re.compile(_FIGURES), _GET),
+    (re.compile(f"{_FIGURES}|{_BEFORE}"), _GET),
     (re.compile("/ui/benchmark"), _GET),
     (re.compile(f"{PAGE_ESTIMATE_PATH}|{PAGE_FORM_PATH}"), _POST),
     (_REPORT, _GET),
@@ -313,7 +313,7 @@ class _PageHandler(Handler):
             self.server.forget()
 
     def _recorded(self, path: str, query: Mapping[str, str]) -> dict[str, Any]:
-        """Returns all benchmarks that are on record, their figures, or one of them."""
+        """Returns all benchmarks that are on record, their figures, a run's predecessor, or one benchmark."""
         recorded = self.server.recorded
         if query.get("fresh"):
             recorded.forget()
@@ -321,6 +321,8 @@ class _PageHandler(Handler):
             return recorded.document()
         if path == _FIGURES:
             return recorded.figures()
+        if path == _BEFORE:
+            return recorded.before(query.get("run", ""))
         return recorded.benchmark(*(query.get(key, "") for key in ("name", "figure", "measurement")))
 
     def body(self, admitted: Admitted) -> Mapping[str, Any] | None:

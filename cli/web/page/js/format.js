@@ -71,6 +71,9 @@ export function duration(seconds) {
   return minutes ? `${minutes}m ${two(rest)}s` : `${rest}s`;
 }
 
+/** Formats an expected duration: "12 min". */
+export const minutes = (seconds) => (seconds < 5400 ? `${Math.max(1, Math.round(seconds / 60))} min` : `${short(seconds / 3600)} h`);
+
 export const seconds = (value) => (value === null || value === undefined ? null : `${value.toFixed(1)} s`);
 /** Formats a recovery time: "3.1 s", or from a minute on "4m 05s". */
 export const recoveryTime = (value) => (value < 60 ? seconds(value) : duration(value));

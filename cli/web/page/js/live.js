@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { chart, table as folded } from "./charts.js";
 import { facts, fill, h, name, table } from "./dom.js";
-import { clock, count, duration, milliseconds } from "./format.js";
+import { clock, count, duration, milliseconds, short } from "./format.js";
 import { stamp } from "./freshness.js";
 
 const EVERY = 15_000;
@@ -12,7 +12,7 @@ const GAP = 50_000; // milliseconds between two points that a line does not join
 const HEIGHT = 150;
 const STYLES = { rate: { colour: 0, dash: 0, symbol: 0 }, errors: { colour: 2, dash: 0, symbol: 0 }, median: { colour: 0, dash: 0, symbol: 0 }, threshold: { colour: 1, dash: 1, symbol: 0 } };
 
-const rate = (value) => value.toLocaleString("en", { maximumFractionDigits: value < 100 ? 1 : 0 });
+const LEAST = 5; // merges from which there are charts
 const percent = (value) => (value === null ? null : `${Math.round(value)} %`);
 
 /**
@@ -93,13 +93,13 @@ function show(cell, opened) {
     h("h3", {}, h("code", {}, cell.cell), cell.label && [" ", name(cell.label)], ": ", name(setting(cell))),
     facts([
       ["Time left", left || null],
-      ["Operations per second", total && rate(total.per_second)],
+      ["Operations per second", total && short(total.per_second)],
       ["p50", total && milliseconds(total.p50_ms)],
       ["p99", total && milliseconds(total.p99_ms)],
-      ["Errors per second", total && rate(total.errors_per_second)],
+      ["Errors per second", total && short(total.errors_per_second)],
       ["Nodes that report", roles.length ? `${count(nodes)}${expected === null ? "" : ` of ${count(expected)}`}` : null],
     ]),
-    cell.history.length > 1 && history(cell, opened),
+    cell.history.length >= LEAST && history(cell, opened),
     operations.length > 1 && table("Operations", OPERATIONS, operations),
     roles.length > 0 && table("CPU by role", ROLES, roles),
   );
@@ -108,8 +108,8 @@ function show(cell, opened) {
 const OPERATIONS = [
   { label: "Operation", cell: (one) => name(one.operation) },
   { label: "Role", cell: (one) => name(one.role) },
-  { label: "Per second", number: true, cell: (one) => rate(one.per_second) },
-  { label: "Errors per second", number: true, cell: (one) => rate(one.errors_per_second) },
+  { label: "Per second", number: true, cell: (one) => short(one.per_second) },
+  { label: "Errors per second", number: true, cell: (one) => short(one.errors_per_second) },
   { label: "p50", number: true, cell: (one) => milliseconds(one.p50_ms) },
   { label: "p99", number: true, cell: (one) => milliseconds(one.p99_ms) },
 ];
@@ -123,13 +123,13 @@ const ROLES = [
 ];
 
 function history({ cell, history: points }, opened) {
-  const rows = folded("History as a table", ["Time", "Phase", "Per second", "Errors per second", "p50", "p99"], points.toReversed().map((one) => [clock(new Date(one.at)), one.phase, rate(one.per_second), rate(one.errors_per_second), milliseconds(one.p50_ms), milliseconds(one.p99_ms)]));
+  const rows = folded("History as a table", ["Time", "Phase", "Per second", "Errors per second", "p50", "p99"], points.toReversed().map((one) => [clock(new Date(one.at)), one.phase, short(one.per_second), short(one.errors_per_second), milliseconds(one.p50_ms), milliseconds(one.p99_ms)]));
   rows.open = opened.has(cell);
   rows.addEventListener("toggle", () => (rows.open ? opened.add(cell) : opened.delete(cell)));
   return [
     h("div", { class: "charts" },
       h("div", {},
-        curvesOf("Operations per second", points, [["rate", (one) => one.per_second], ["errors", (one) => one.errors_per_second]], rate),
+        curvesOf("Operations per second", points, [["rate", (one) => one.per_second], ["errors", (one) => one.errors_per_second]], short),
         h("ul", { class: "key" }, h("li", { class: "rate" }, "operations per second"), h("li", { class: "errors" }, "errors per second"))),
       h("div", {},
         curvesOf("p50 and p99", points, [["median", (one) => one.p50_ms], ["threshold", (one) => one.p99_ms]], milliseconds),

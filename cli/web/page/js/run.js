@@ -1,14 +1,17 @@
-// One benchmark run: its cells, results, cost and report, and the button that stops it.
+// One benchmark run: what was wrong, its steps, results, cells, cost and report, and the button that stops it.
 
+import { address } from "./address.js";
 import { change, get } from "./api.js";
 import { ask, once } from "./dialogs.js";
 import { badge, facts, fill, flash, h, heading, headline, link, loading, name, table } from "./dom.js";
-import { cost, count, duration, kind, milliseconds, moment, money, who, words } from "./format.js";
+import { clock, cost, count, duration, kind, milliseconds, moment, money, minutes, short, who, words } from "./format.js";
 import { live } from "./live.js";
 import { reportStatus } from "./report_status.js";
-import { benchmarkAddress, elapsed, report, startAddress } from "./run_list.js";
+import { benchmarkAddress, elapsed, newTab, report, startAddress } from "./run_list.js";
+import { end, strip, tick } from "./steps.js";
 
 const [SOON, LATE] = [4_000, 30_000];
+const MOST_STRIPS = 4; // cells whose steps are shown while they run
 const STOPPABLE = new Set(["ADMITTED", "RUNNING"]);
 
 export async function show(main, signal, run) {
@@ -22,11 +25,18 @@ export async function show(main, signal, run) {
   let reporting; // the report's controls, once the run has ended
   const top = h("div", {});
   const cells = h("div", {});
+  const comparison = h("span", { class: "bare" });
+  const second = setInterval(() => document.hidden || passing(), 1000);
   fill(main, top, state.run.ended_at ? null : live(path, signal), cells);
   draw();
   later();
   document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : refresh()), { signal });
-  signal.addEventListener("abort", () => clearTimeout(timer));
+  signal.addEventListener("abort", () => [clearTimeout(timer), clearInterval(second)]);
+
+  function passing() {
+    tick(main);
+    for (const place of main.querySelectorAll("[data-since]")) place.textContent = elapsed({ at: place.dataset.since });
+  }
 
   function later() {
     clearTimeout(timer);
@@ -63,27 +73,58 @@ export async function show(main, signal, run) {
         h(
           "div",
           { class: "actions" },
-          reporting && [report(it.run, "Open the report"), reporting.button],
-          it.ended_at && link(startAddress(it.name, it), "Start again …"),
+          reporting && [report(it.run, "Open the report", "button primary"), comparison],
+          it.ended_at && h("a", { class: "button", href: startAddress(it.name, it) }, "Start again …"),
+          reporting?.button,
           STOPPABLE.has(it.status) && h("button", { type: "button", class: "danger", onclick: () => once(stop) }, "Stop …"),
         ),
       ),
-      reporting?.message,
-      it.reason && h("div", { class: "problem" }, explained(it.reason)),
+      it.reason && h("div", { class: "problem failure" }, explained(it.reason)),
+      progress(),
       facts([
         ["Run", h("code", {}, it.run)],
+        ["Size", it.size && name(it.size)],
         ["Started", moment(it.at)],
-        [it.ended_at ? "Duration" : "Running for", elapsed(it)],
+        [it.ended_at ? "Duration" : "Running for", it.ended_at ? elapsed(it) : h("span", { "data-since": it.at }, elapsed(it))],
+        ["Ends about", ending()],
         ["Started by", h("span", { title: it.requested_by }, name(who(it.requested_by)))],
         ["Maximum nodes", count(it.nodes)],
         ["Cost", cost(it)],
         ["Expected cost", it.cost && it.estimate ? `${money(it.estimate.expected, it.estimate.currency)}, at most ${money(it.estimate.most, it.estimate.currency)}` : null],
-        ["Expires", it.ended_at ? null : moment(it.expires_at)],
+        ["Removed at the latest", it.ended_at ? null : moment(it.expires_at)],
       ]),
+      reporting?.message,
     ]);
+    tick(main);
     fill(cells, cellTables(state, more));
     if (button) top.querySelector(".actions button")?.focus();
-    if (over) reporting.refresh();
+    if (over) {
+      reporting.refresh();
+      findBefore();
+    }
+  }
+
+  /** The steps of the cells that run; of a run that has ended, those of its only cell. */
+  function progress() {
+    const { run: it, cells: all, timetable = [] } = state;
+    const shown = it.ended_at ? (all.length === 1 ? all : []) : all.filter((one) => one.status === "RUNNING").slice(0, MOST_STRIPS);
+    return shown.map((cell) => h("section", { class: "progress" }, all.length > 1 && h("h2", {}, label(cell)), strip(cell, timetable)));
+  }
+
+  function ending() {
+    const { run: it, cells: all, timetable = [] } = state;
+    const at = it.ended_at ? null : end(it, all, timetable);
+    return at && `${clock(new Date(at)).replace(/:\d\d /, " ")}, in about ${minutes((at - Date.now()) / 1000)}`;
+  }
+
+  /** Adds the link to the comparison with the run before, if there is one. */
+  async function findBefore() {
+    try {
+      const { before: a } = await get("ui/benchmarks/before", { run }, signal);
+      if (a) fill(comparison, h("a", { class: "button", href: address("#/comparison", { a, b: run }), target: "_blank", rel: "noopener" }, "Compare with the run before", newTab()));
+    } catch {
+      // The comparison is an extra: the benchmark's page has it, too.
+    }
   }
 
   function completed(cell) {
@@ -126,6 +167,8 @@ export async function show(main, signal, run) {
   }
 }
 
+const isShort = (cells) => cells.length === 1; // then the steps tell all
+
 function cellDuration(cell) {
   const at = Object.fromEntries(cell.steps.map((step) => [step.phase, new Date(step.at)]));
   return at.launch ? duration(Math.max(0, (at.over ?? new Date()) - at.launch) / 1000) : null;
@@ -139,30 +182,46 @@ function cellTables({ run, cells }, more) {
   const several = cells.length > 1;
   const columns = several ? [{ label: "Cell", cell: ({ cell }) => label(cell) }, ...RESULTS] : RESULTS;
   return [
-    h("h2", {}, "Cells"),
-    cells.length ? table("Cells of the run", CELLS, cells.map((cell) => ({ ...cell, told: run.reason ?? "" }))) : h("p", { class: "muted" }, "No cell has started."),
     h("h2", {}, "Results"),
     rows.length ? table("Measurements", columns, rows) : h("p", { class: "muted" }, run.ended_at ? "There are no results." : "No results yet. Each cell shows its results when it ends."),
     h("div", { class: "buttons" }, absent.map((cell) => h("button", { type: "button", onclick: () => more(cell.cell) }, "Load results of ", cell.cell))),
+    !isShort(cells) && [h("h2", {}, "Cells"), cells.length ? table("Cells of the run", cellColumns(cells, run.reason ?? ""), cells) : h("p", { class: "muted" }, "No cell has started.")],
+    run.cost && bill(run.cost),
   ];
 }
 
-const CELLS = [
-  { label: "Cell", cell: label },
-  { label: "Status", cell: (cell) => badge(words(cell.status), kind(cell.status)) },
-  { label: "Phase", cell: (cell) => (cell.phase === "over" ? null : cell.phase || null) },
-  { label: "Duration", number: true, cell: cellDuration },
-  { label: "Cost", number: true, cell: (cell) => cell.cost && money(cell.cost.amount, cell.cost.currency) },
-  { label: "Reason", wide: true, cell: (cell) => cell.reason && explained(cell.reason, cell.told) },
-];
+/** The cost of the run, item by item; the dearest first. */
+function bill({ items, currency, unknown }) {
+  if (!items?.length) return null;
+  const priced = items.toSorted((a, b) => (b.amount ?? 0) - (a.amount ?? 0));
+  return [h("h2", {}, "Cost"), h("details", {}, h("summary", {}, "By item", unknown.length > 0 && ", some without a price"), table("Cost by item", [
+    { label: "Item", cell: (one) => name(one.what), wide: true },
+    { label: "Quantity", number: true, cell: (one) => `${short(one.quantity)} ${one.unit}` },
+    { label: "Price", number: true, cell: (one) => one.price !== null && money(one.price, currency) },
+    { label: "Cost", number: true, cell: (one) => one.amount !== null && money(one.amount, currency) },
+  ], priced))];
+}
+
+/** The columns of cells; the reason only if some cell has one that the run's does not contain. */
+function cellColumns(cells, told) {
+  const own = (cell) => cell.reason && !told.includes(cell.reason);
+  return [
+    { label: "Cell", cell: label },
+    { label: "Status", cell: (cell) => badge(words(cell.status), kind(cell.status)) },
+    { label: "Phase", cell: (cell) => (cell.phase === "over" ? null : cell.phase || null) },
+    { label: "Duration", number: true, cell: cellDuration },
+    { label: "Cost", number: true, cell: (cell) => cell.cost && money(cell.cost.amount, cell.cost.currency) },
+    cells.some(own) && { label: "Reason", wide: true, cell: (cell) => own(cell) && explained(cell.reason) },
+  ].filter(Boolean);
+}
 
 const unfolded = new Set(); // outputs that stay open when the page is drawn again
 
-/** The first line of a reason, and the output below it to unfold, unless `told` has the output already. */
-function explained(reason, told = "") {
+/** The first line of a reason, and the output below it to unfold. */
+function explained(reason) {
   const [first, ...rest] = reason.split("\n");
   const output = rest.join("\n");
-  if (!output || told.includes(output)) return h("p", {}, first);
+  if (!output) return h("p", {}, first);
   const fold = h(
     "details",
     { open: unfolded.has(reason), ontoggle: () => (fold.open ? unfolded.add(reason) : unfolded.delete(reason)) },
@@ -180,8 +239,8 @@ const RESULTS = [
   { label: "Role", cell: ({ result }) => name(result.role ?? "") },
   { label: "Operation", cell: ({ result }) => name(result.operation ?? "") },
   { label: "Count", number: true, cell: ({ result }) => count(result.count ?? 0) },
-  { label: "Per second", number: true, cell: ({ result }) => result.per_second?.toLocaleString("en", { maximumFractionDigits: 1 }) },
+  { label: "Per second", number: true, cell: ({ result }) => typeof result.per_second === "number" && short(result.per_second) },
   { label: "Errors", number: true, cell: ({ result }) => errors(result.errors) },
-  { label: "MB/s", number: true, cell: ({ result }) => (result.bytes_per_second ? (result.bytes_per_second / 1e6).toFixed(2) : null) },
+  { label: "MB/s", number: true, cell: ({ result }) => (result.bytes_per_second ? short(result.bytes_per_second / 1e6) : null) },
   ...["mean", "p50", "p90", "p95", "p99", "max"].map(time),
 ];

@@ -10,10 +10,10 @@ export const runAddress = (run) => `#/runs/${encodeURIComponent(run)}`;
 export const benchmarkAddress = (benchmark) => `#/benchmarks/${encodeURIComponent(benchmark)}`;
 export const startAddress = (benchmark = "", run = {}) => address("#/start", { benchmark, size: run.size ?? "", again: run.run ?? "" });
 
-const newTab = () => [h("span", { class: "unseen" }, " (opens in a new tab)"), h("span", { "aria-hidden": "true" }, " ↗")];
+export const newTab = () => [h("span", { class: "unseen" }, " (opens in a new tab)"), h("span", { "aria-hidden": "true" }, " ↗")];
 
 /** A link that opens the report in a new tab. */
-export const report = (run, text = "Report") => h("a", { href: `${runAddress(run)}/report`, target: "_blank", rel: "noopener" }, text, newTab());
+export const report = (run, text = "Report", look = null) => h("a", { class: look, href: `${runAddress(run)}/report`, target: "_blank", rel: "noopener" }, text, newTab());
 
 /** When a run started and by whom; opens the run. */
 export const started = (run) => [link(runAddress(run.run), moment(run.at)), h("small", { class: "source", title: run.requested_by }, "by ", name(who(run.requested_by)))];

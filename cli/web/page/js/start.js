@@ -4,7 +4,7 @@ import { filtersOf, remember } from "./address.js";
 import { change, get } from "./api.js";
 import { ask, once } from "./dialogs.js";
 import { field, fill, flash, h, heading, link, loading, name, problem, select } from "./dom.js";
-import { count, sentence } from "./format.js";
+import { count, minutes, sentence } from "./format.js";
 import { benchmarkAddress, runAddress } from "./run_list.js";
 
 const [NONE, OWN] = ["", "."]; // of the choice of a benchmark: nothing yet, and "my own files"; no benchmark has these names
@@ -245,11 +245,9 @@ export async function show(main, signal) {
   choose(chosen);
 }
 
-const time = (seconds) => (seconds < 5400 ? `${Math.max(1, Math.round(seconds / 60))} min` : `${(seconds / 3600).toFixed(1)} h`);
-
 /** Nodes, minutes and dollars of a size; without an estimate only the nodes. */
 function costs({ nodes, seconds, amounts }) {
-  const known = amounts && [` · about ${time(seconds)} · `, h("strong", {}, amounts[0]), h("span", { class: "muted" }, `, at most ${amounts[1]}`)];
+  const known = amounts && [` · about ${minutes(seconds)} · `, h("strong", {}, amounts[0]), h("span", { class: "muted" }, `, at most ${amounts[1]}`)];
   return h("span", {}, `${count(nodes)} ${nodes === 1 ? "node" : "nodes"}`, known);
 }
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from cli.client.api import Answer
 from tests import accessibility
+from tests.patience import PAGE_PATIENCE_MS
 from tests.unit.cli.conftest import event
 from tests.unit.cli.web.page.conftest import SETTLED, Looking
 from tests.unit.cli.web.page_world import RUN, World, cell, live_answer, live_cell, run
@@ -143,6 +146,34 @@ def test_every_view_and_dialog_is_accessible_and_fits(looking: Looking) -> None:
                     wrong[f"{number} {view} {width}"] = problems
             page.keyboard.press("Escape")
             expect(page.locator("dialog")).to_have_count(0)  # until then, no other dialog opens
+    assert wrong == {}
+
+
+BENCHMARK_VIEWS = ("benchmarks", "benchmarks/cassandra-write", f"runs/{RUN}", "start?benchmark=s3-range-read")
+
+
+def test_views_of_benchmarks_are_accessible_while_they_load_and_after_an_error(looking: Looking) -> None:
+    page, wrong = looking.page, dict[str, list[str]]()
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    for view in BENCHMARK_VIEWS:
+        released = threading.Event()
+
+        def fail_late(*_: object, released: threading.Event = released, **__: object) -> Answer:
+            assert released.wait(PAGE_PATIENCE_MS / 1000)
+            return Answer(500, {"message": "the request failed"})
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(looking.world, "request", fail_late)
+            looking.go(view)
+            states = (page.locator(".loading, .card").first, lambda: None), (page.get_by_role("alert"), released.set)
+            for state, begin in states:
+                begin()
+                expect(state).to_be_visible()
+                for width in WIDTHS:
+                    page.set_viewport_size({"width": width, "height": 800})
+                    page.evaluate(DRAWN)
+                    if problems := _problems(page):
+                        wrong[f"{view} {width} {state}"] = problems
     assert wrong == {}
 
 

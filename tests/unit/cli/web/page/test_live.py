@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from playwright.sync_api import expect
 from cli.client.api import Answer
 from tests.unit.cli.web.page.conftest import Looking
 from tests.unit.cli.web.page_world import RUN, cell, live_answer, live_cell, run
+from troop.shared import moments
 
 WIDTHS = (1280, 390)
 
@@ -41,6 +43,76 @@ def test_live_panel_shows_figures_charts_processors_and_time_left(going: Looking
     path = curve.get_attribute("d") or ""
     assert (path.count("M"), path.count("L")) == (2, 18), "no line where nobody watched"
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+TIMETABLE = [
+    {"step": "boot", "seconds": 120, "points": 0},
+    {"step": "load", "seconds": 60, "points": 0},
+    {"step": "measure", "seconds": 120, "points": 3},
+    {"step": "sweep", "seconds": 900, "points": 9},
+    {"step": "teardown", "seconds": 60, "points": 0},
+]
+
+
+def begin(looking: Looking, *steps: tuple[str, int], status: str = "RUNNING") -> None:
+    """Lets a run with a timetable be in the last of its steps, which began so many seconds before the browser's now."""
+    now = moments.parse(looking.page.evaluate("new Date().toISOString()"))
+    begun = [{"phase": phase, "at": moments.iso(now - timedelta(seconds=ago))} for phase, ago in steps]
+    view = looking.world.runs[RUN]
+    one = cell(1, "", status, steps=begun, phase=steps[-1][0], results=None)
+    looking.world.runs[RUN] = {**view, "cells": [one], "timetable": TIMETABLE, "run": view["run"] | {"cells": 1}}
+
+
+def test_steps_show_what_is_over_what_goes_on_and_what_is_ahead(going: Looking) -> None:
+    steps = (
+        ("launch", 200),
+        ("boot", 190),
+        ("load", 100),
+        ("measure.1", 50),
+        ("measure.2.between", 14),
+        ("measure.2", 12),
+    )
+    begin(going, *steps)
+    page = going.go(f"runs/{RUN}")
+    texts = page.get_by_role("list", name="Steps of c001").get_by_role("listitem")
+    expect(texts).to_have_count(8)
+    for number, words in enumerate(
+        [
+            "launch: over10s",
+            "boot: over1m 30s",
+            "load: over50s",
+            "measure.1: over36s",
+            "measure.2: now",
+            "measure.3: ahead",
+        ]
+    ):
+        expect(texts.nth(number)).to_contain_text(words)
+    expect(texts.nth(4)).to_contain_text(re.compile("1[4-9]s of about 40s"))
+    expect(texts.nth(6)).to_contain_text("sweep 9: aheadabout 15m 00s")
+    page.clock.fast_forward(10_000)
+    expect(texts.nth(4)).to_contain_text(re.compile("2[4-9]s of about 40s"))
+    facts = page.locator(".facts div")
+    expect(facts.filter(has_text="Ends about")).to_contain_text("in about 17 min")  # 16 + 40 + 900 + 60 seconds
+
+
+def test_many_points_share_a_step_and_the_step_that_failed_is_marked(going: Looking) -> None:
+    begin(going, ("launch", 200), ("boot", 190), ("sweep.1", 60), ("sweep.2", 40), ("sweep.3", 5))
+    page = going.go(f"runs/{RUN}")
+    steps = page.get_by_role("list", name="Steps of c001").get_by_role("listitem")
+    expect(steps.filter(has_text="sweep")).to_contain_text("sweep 3 of 9: now")
+    begin(going, ("launch", 200), ("boot", 190), ("load", 60), ("teardown", 5), ("over", 1), status="FAILED")
+    going.world.runs[RUN]["run"] |= {"status": "FAILED", "ended_at": "2026-11-21T15:21:03.000Z"}
+    page.clock.fast_forward(30_000)
+    expect(steps.filter(has_text="load")).to_contain_text("load: failed here")
+    expect(steps.filter(has_text="ahead")).to_have_count(0)
+
+
+def test_less_than_five_merges_have_no_chart(going: Looking) -> None:
+    going.world.live = live_answer(live_cell(4))
+    page = going.go(f"runs/{RUN}")
+    panel = page.get_by_role("region", name="Live figures")
+    expect(panel.locator(".facts div").filter(has_text="Operations per second")).to_contain_text("20,000")
+    expect(panel.get_by_role("img")).to_have_count(0)
 
 
 def test_the_time_left_passes_and_a_merge_that_stays_away_becomes_old(going: Looking) -> None:

@@ -45,7 +45,8 @@ def test_output_of_a_failure_is_shown_once_with_its_lines(looking: Looking) -> N
     problem.locator("summary").press("Enter")
     assert problem.locator("pre").inner_text() == output
     cells = page.get_by_role("table", name="Cells of the run")
-    expect(cells.get_by_role("row", name=re.compile("c001"))).to_contain_text(why)
+    expect(cells.get_by_role("row", name=re.compile("c001"))).to_contain_text("failed")
+    expect(page.get_by_text(re.compile(f"{why}$"))).to_have_count(1)
     expect(page.get_by_text("Traceback")).to_have_count(1)
     expect(cells.locator("summary")).to_have_count(1)  # of the other cell
 
@@ -101,6 +102,28 @@ def test_a_report_opens_in_a_tab_of_its_own(looking: Looking) -> None:
     expect(opened.value.get_by_text("there is no report yet")).to_be_visible()
     opened.value.get_by_role("button", name="Try again").click()
     expect(opened.value.get_by_role("heading", name="The report")).to_be_visible()
+
+
+def test_run_shows_its_cost_by_item_and_opens_its_comparison_with_the_run_before(looking: Looking) -> None:
+    item = {"what": "drivers, c7g.large, spot", "quantity": 0.333333, "unit": "node-hour", "price": 0.0301}
+    items = [item | {"what": "Troop's own calls", "amount": 0.0004}, item | {"amount": 0.010033}]
+    cost = {"amount": 0.010433, "currency": "USD", "items": items, "unknown": []}
+    before, other = "20261120-150312-1f0c9b2e", "20261121-000000-1f0c9b2e"
+    looking.world.runs = {
+        RUN: {"run": run(cost=cost), "cells": [cell(1, "")], "resources": []},
+        other: {"run": run(run=other, size="smoke"), "cells": [], "resources": []},
+        before: {"run": run(run=before), "cells": [], "resources": []},
+    }
+    page = looking.go(f"runs/{RUN}")
+    compare = page.get_by_role("link", name="Compare with the run before")
+    expect(compare).to_have_attribute("href", f"#/comparison?a={before}&b={RUN}")
+    page.get_by_text("By item", exact=True).click()
+    rows = page.get_by_role("table", name="Cost by item").locator("tbody tr")
+    expect(rows.first).to_contain_text("0.333 node-hour")
+    expect(rows.first).to_contain_text("$0.01")
+    expect(page.get_by_role("list", name="Steps of c001").get_by_role("listitem")).to_have_text(
+        re.compile("launch: over *15m 05s")
+    )
 
 
 REPORT_BUTTON = re.compile("^Recreate the report")

@@ -119,6 +119,7 @@ openapi: setup  ## generate from the code: docs/reference, the runbook's tables 
 	@$(BIN)/python -m infra.settings_doc
 	@$(BIN)/python -m infra.reference_doc
 	@$(BIN)/python -m infra.roles_doc
+	@$(BIN)/python -m infra.controls_doc
 	@$(BIN)/python -m infra.alarms_doc
 	@$(BIN)/python -m infra.metrics_doc
 	@$(BIN)/python -m infra.notifications_doc

@@ -83,12 +83,17 @@ class Calls:
             self.tell(f"left out, because it is malformed: {one['item']}: {one['why']}")
         return answer
 
-    def pages(self, name: str, page_size: int) -> Iterator[dict[str, Any]]:
+    def entries(self, name: str, page_size: int) -> Iterator[dict[str, Any]]:
         """Yields all entries of a listing; reads each page when it is needed."""
+        for page in self.pages(name, page_size):
+            yield from page
+
+    def pages(self, name: str, page_size: int) -> Iterator[list[dict[str, Any]]]:
+        """Yields the entries of each page of a listing."""
         query = {"limit": str(page_size)}
         while True:
             page = self.ok("GET", name, query)
-            yield from page[name]
+            yield page[name]
             if not page.get("cursor"):
                 return
             query = {"limit": str(page_size), "cursor": page["cursor"]}

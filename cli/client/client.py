@@ -64,11 +64,15 @@ class TroopClient:
 
     def groups(self) -> Iterator[dict[str, Any]]:
         """Yields all groups of the account and region."""
+        return self.calls.entries("groups", GROUPS_PAGE)
+
+    def group_pages(self) -> Iterator[list[dict[str, Any]]]:
+        """Yields the groups of each page of the API."""
         return self.calls.pages("groups", GROUPS_PAGE)
 
     def policies(self) -> Iterator[dict[str, Any]]:
         """Yields the policy that users have set, for every unit that has an item."""
-        return self.calls.pages("policies", POLICIES_PAGE)
+        return self.calls.entries("policies", POLICIES_PAGE)
 
     def unit(self, unit: str) -> dict[str, Any] | None:
         """Returns the answer of GET /groups/{unit}; None for an unknown unit."""

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import islice
 from typing import Any
 
 from cli.chaos import malformed, overview, year
@@ -15,6 +14,7 @@ from cli.client.client import EVENTS_PAGE, TroopClient
 from cli.client.open_benchmarks import open_fleets, open_runs
 from cli.shared import side_by_side, times
 from cli.shared.errors import CliError
+from cli.web.groups_reader import GroupsReader
 from troop.shared import moments
 
 NextTick = Callable[[datetime], tuple[datetime, str] | None]
@@ -69,6 +69,9 @@ class OverviewReader:
     _units_lock: threading.Lock = field(default_factory=threading.Lock)
     _year_lock: threading.Lock = field(default_factory=threading.Lock)
 
+    def __post_init__(self) -> None:
+        self.groups = GroupsReader(self.client, self.now)
+
     def document(self) -> dict[str, Any]:
         """Returns every part as ``{"value", "at", "error"}``, reading those that are due, side by side."""
         with self._lock:
@@ -121,6 +124,7 @@ class OverviewReader:
 
     def forget(self) -> None:
         """Reads the parts that a change can affect again at the next request."""
+        self.groups.forget()
         for part in (*(self._parts[name] for name in ("today", "runs", "fleets")), self._units):
             part.tried = None
 
@@ -135,7 +139,7 @@ class OverviewReader:
         }
 
     def _read_units(self) -> dict[str, Any]:
-        groups = list(islice(self.client.groups(), malformed.LOOKED_AT))
+        groups = self.groups.first(malformed.LOOKED_AT)
         return {
             "by_state": overview.units_by_state(groups),
             "limited": malformed.LOOKED_AT if len(groups) == malformed.LOOKED_AT else None,

@@ -53,6 +53,7 @@ TYPES = {
     ".svg": "image/svg+xml",
 }
 MOST_WEEKS = 12
+MOST_GROUPS = 1_000_000
 _TICKETS = 8
 """The most links, and the most reports and comparisons served here, that are valid at a time."""
 
@@ -102,6 +103,7 @@ _ROUTES: Routes = (
     (re.compile("/ui/calendar"), _GET),
     (re.compile("/ui/overview"), _GET),
     (re.compile("/ui/units"), _GET),
+    (re.compile("/ui/groups"), _GET),
     (re.compile("/ui/year"), _GET),
     (re.compile("/ui/recoveries"), _GET),
     (re.compile("/ui/ahead"), _GET),
@@ -288,10 +290,15 @@ class _PageHandler(Handler):
         if path == "/ui/why":
             return Answer(HTTPStatus.OK, self._why(query))
         if path == "/ui/calendar":
-            weeks = _number(query.get("weeks", "4"), MOST_WEEKS)
+            weeks = _number(query.get("weeks", "4"), MOST_WEEKS, "weeks")
             return Answer(HTTPStatus.OK, self.server.ahead(weeks, unleashed=query.get("unleashed") == "true"))
         if path == "/ui/overview":
             return Answer(HTTPStatus.OK, self.server.overview.document())
+        if path == "/ui/groups":
+            known, fresh = _number(query.get("after", "0"), MOST_GROUPS, "after", 0), query.get("fresh") == "true"
+            return Answer(
+                HTTPStatus.OK, self.server.overview.groups.after(known, query.get("reading", ""), fresh=fresh)
+            )
         if path == "/ui/units":
             return Answer(HTTPStatus.OK, self.server.overview.units())
         if path == "/ui/year":
@@ -386,8 +393,8 @@ def _clock(name: str, now: datetime) -> dict[str, Any]:
     return {"changes": [{"at": moments.iso(at), "minutes": minutes, "name": zone} for at, minutes, zone in changes]}
 
 
-def _number(text: str, most: int) -> int:
+def _number(text: str, most: int, name: str, least: int = 1) -> int:
     with suppress(ValueError):
-        if 1 <= (number := int(text)) <= most:
+        if least <= (number := int(text)) <= most:
             return number
-    raise Refusal(HTTPStatus.BAD_REQUEST, f"weeks is {text!r}: must be 1 to {most}")
+    raise Refusal(HTTPStatus.BAD_REQUEST, f"{name} is {text!r}: must be {least} to {most}")

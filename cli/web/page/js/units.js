@@ -6,15 +6,14 @@ import { badge, field, fill, h, headline, link, loading, name, problem, refreshB
 import { loaded, loadedLine } from "./freshness.js";
 import { count, share, sourceName, stateKind } from "./format.js";
 
-const PAGE = 50; // the API's maximum
-const AT_ONCE = 500; // groups that one load requests
+const AT_ONCE = 2_000; // groups that one load requests
 const STALE = 60_000; // milliseconds, after which the view refreshes the list when it opens
 const SHOWN = 200; // rows that are visible at first
 const OLD = 600_000; // milliseconds, after which the list is marked as old
 const ALL = 5_000; // groups that are loaded for a filter in the address, which must not miss any
 
 // Lives as long as the page, so that the view shows the same list when it opens again.
-const state = { rows: [], at: null, cursor: undefined, shown: SHOWN };
+const state = { rows: [], at: null, reading: "", more: false, shown: SHOWN };
 
 const DEFAULTS = { q: "", show: "all", owner: "", sort: "unit" }; // in the address; "-" before a sort: descending
 const SORTS = new Set(["unit", "groups", "takes_part", "probability", "min_healthy", "in_service", "calendar", "last_day", "why"]);
@@ -66,7 +65,7 @@ export async function show(main, signal) {
   owners.id = "owner";
   fill(
     main,
-    headline("Units", refreshButton(() => load(true))),
+    headline("Units", refreshButton(() => load(true, true))),
     h(
       "div",
       { class: "filters", role: "search" },
@@ -101,34 +100,39 @@ export async function show(main, signal) {
     const states = new Set([...all.map((unit) => unit.state), ...(PARTS.some(([part]) => part === filters.show) ? [] : [filters.show])]);
     fill(parts, [...PARTS, ...[...states].sort(COLLATOR.compare).map((one) => [one, `State: ${one}`])].map(([value, label]) => h("option", { value, selected: value === filters.show }, label)));
     fill(owners, [["", "Any owner"], [NO_OWNER, "Without an owner"], ...names.map((one) => [one, one])].map(([value, label]) => h("option", { value, selected: value === filters.owner }, label)));
-    fill(summary, all.length || state.cursor ? share(hits.length, all.length, "unit", state.cursor) : "There are no Auto Scaling groups in this account and region.");
+    fill(summary, all.length || state.more ? share(hits.length, all.length, "unit", state.more) : "There are no Auto Scaling groups in this account and region.");
     fill(list, rows.length ? table("Units and their policies", COLUMNS, rows, { by: filters.sort.replace(/^-/, ""), down: filters.sort.startsWith("-"), change: sort }) : null);
     fill(
       more,
       hits.length > state.shown && h("button", { type: "button", onclick: () => { state.shown += SHOWN; draw(); } }, `Show ${count(Math.min(SHOWN, hits.length - state.shown))} more`),
-      state.cursor && h("button", { type: "button", onclick: () => load() }, "Load more"),
+      state.more && h("button", { type: "button", onclick: () => load() }, "Load more"),
     );
   }
 
   let round = 0; // of loading: responses to earlier rounds are dropped
 
-  async function load(refresh = false) {
+  /** Loads the list from its begin (`refresh`), or continues it. `fresh`: it is read again, even if it is not old. */
+  async function load(refresh = false, fresh = false) {
     const mine = ++round;
     const linked = refresh && (filters.q || filters.owner || filters.show !== "all");
     const until = refresh ? Math.max(linked ? ALL : AT_ONCE, state.rows.length) : state.rows.length + AT_ONCE;
-    if (refresh) Object.assign(state, { rows: [], at: new Date(), cursor: undefined });
+    if (refresh) Object.assign(state, { rows: [], at: null, reading: "", more: true });
     if (!state.rows.length) fill(list, loading("units"));
     fill(more);
     try {
       do {
-        const page = await get("groups", { limit: PAGE, cursor: state.cursor ?? "" }, signal);
+        const page = await get("ui/groups", { after: state.rows.length, reading: state.reading, fresh: String(fresh) }, signal);
         if (mine !== round) return;
+        fresh = false;
+        if (page.reading !== state.reading) Object.assign(state, { rows: [], at: new Date(page.at), reading: page.reading });
         state.rows = [...state.rows, ...page.groups];
-        state.cursor = page.cursor;
-        if (state.rows.length % AT_ONCE <= PAGE || !state.cursor) draw();
-        if (state.cursor) fill(more);
-        if (state.rows.length > PAGE) fill(summary, `${count(state.rows.length)} groups loaded …`);
-      } while (state.cursor && state.rows.length < until);
+        state.more = page.more;
+        draw();
+        if (state.more) {
+          fill(more);
+          fill(summary, `${count(state.rows.length)} groups loaded …`);
+        }
+      } while (state.more && state.rows.length < until);
       draw();
     } catch (error) {
       if (signal.aborted || mine !== round) return;
@@ -138,7 +142,7 @@ export async function show(main, signal) {
     }
   }
 
-  if (state.cursor === undefined || Date.now() - state.at > STALE) await load(true);
+  if (!state.reading || Date.now() - state.at > STALE) await load(true);
   else draw();
 }
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from playwright.sync_api import Page, expect
 
 from cli.client.api import Answer
 from tests.unit.cli.conftest import event
-from tests.unit.cli.web.page.conftest import Looking
+from tests.unit.cli.web.page.conftest import SETTLED, Looking
 
 
 def rows(page: Page) -> list[str]:
@@ -17,6 +19,7 @@ def rows(page: Page) -> list[str]:
 
 def test_units_are_searched_and_sorted(looking: Looking) -> None:
     page = looking.page
+    expect(page.locator("tbody tr")).to_have_count(3)
     expect(page.get_by_text("Values without a source come from the settings.")).to_be_visible()
     assert rows(page) == ["api/orders", "ledger", "web"]
     page.get_by_role("button", name="Unit").click()
@@ -44,22 +47,39 @@ def test_the_list_tells_why_one_is_left_alone_until_when_and_whose_it_is(looking
         expect(row).to_contain_text("opted out by item until 2099-12-31: month-end closing")
 
 
-def test_two_thousand_units_stay_usable(looking: Looking) -> None:
-    for number in range(2_000):
+def test_thousands_of_units_stay_usable(looking: Looking) -> None:
+    for number in range(4_100):
         looking.world.add(f"unit-{number:04d}")
     page = looking.page
     page.get_by_role("button", name="Refresh").click()
-    expect(page.get_by_text("500 units loaded so far")).to_be_visible()
+    expect(page.get_by_text("2,000 units loaded so far")).to_be_visible()
     assert page.locator("tbody tr").count() == 200
-    page.get_by_label("Search").fill("unit-19")
-    expect(page.get_by_text("0 of 500 units loaded so far")).to_be_visible()
-    for loaded in (1_000, 1_500, 2_000):
-        page.get_by_role("button", name="Load more").click()
-        expect(page.get_by_text(re.compile(f"of {loaded:,} units loaded so far"))).to_be_visible()
+    page.get_by_label("Search").fill("unit-38")
+    expect(page.get_by_text("0 of 2,000 units loaded so far")).to_be_visible()
     page.get_by_role("button", name="Load more").click()
-    expect(page.get_by_text("100 of 2,003")).to_be_visible()
-    page.get_by_label("Search").fill("unit-1999")
-    assert rows(page) == ["unit-1999"]
+    expect(page.get_by_text("100 of 4,000 units loaded so far")).to_be_visible()
+    page.get_by_role("button", name="Load more").click()
+    expect(page.get_by_text("100 of 4,103")).to_be_visible()
+    page.get_by_label("Search").fill("unit-3899")
+    assert rows(page) == ["unit-3899"]
+
+
+def test_views_share_what_was_read_of_the_groups(looking: Looking) -> None:
+    for number in range(120):
+        looking.world.add(f"unit-{number:03d}")
+    page = looking.page
+    page.get_by_role("button", name="Refresh").click()
+    expect(page.get_by_text("123 units")).to_be_visible()
+    call_count = len(looking.world.calls)
+    for view in ("overview", "units/web", "units"):
+        looking.go(view)
+        page.reload()
+        expect(page.locator(".loading")).to_have_count(0)
+    expect(page.get_by_text("123 units")).to_be_visible()
+    assert not looking.has_called("groups", 1, since=call_count)
+    page.get_by_role("button", name="Refresh").click()
+    page.evaluate(SETTLED)
+    assert looking.has_called("groups", 3, since=call_count)
 
 
 def test_unit_that_opting_in_does_not_help_has_no_button_for_it(looking: Looking) -> None:
@@ -80,7 +100,9 @@ def test_outdated_list_is_loaded_again_on_return(timed: Looking) -> None:
     timed.go("units")
     page.reload()
     expect(page.get_by_text(re.compile(r"Loaded at \d\d:\d\d:\d\d UTC"))).to_be_visible()
-    for seconds, times in ((30, 0), (40, 1)):
+    began, groups = datetime.now(UTC), timed.server.overview.groups
+    for seconds, later, times in ((30, 30, 0), (40, 70, 1)):
+        groups.now = partial(began.__add__, timedelta(seconds=later))
         timed.go("units/web")
         expect(page.get_by_role("heading", name="web")).to_be_visible()
         page.clock.fast_forward(seconds * 1_000)

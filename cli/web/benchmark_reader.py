@@ -39,7 +39,7 @@ SECONDS = 20
 """The age at which runs and schedules are read again."""
 
 _WITH_RESULTS = frozenset({RunStatus.SUCCEEDED, RunStatus.PARTIAL})
-_LIST = ("run", "name", "size", "status", "at", "ended_at", "requested_by", "cells", "nodes", "cost", "estimate")
+_LIST = ("run", "name", "size", "status", "at", "ended_at", "requested_by", "nodes", "cost", "estimate")
 
 Run = Mapping[str, Any]
 
@@ -100,7 +100,8 @@ class BenchmarkReader:
             raise CliError(Exit.USAGE, f"there is no figure {figure!r}: use one of {', '.join(Figure)}") from None
         listing = self._listing()
         runs = [run for run in listing["runs"] if run["name"] == name]
-        if not runs and not any(one["benchmark"] == name for one in _plans(listing)):
+        is_planned = any(one["benchmark"] == name for one in _plans(listing))
+        if not runs and not is_planned and files.in_catalogue(name) is None:
             raise CliError(Exit.NO_SUCH_UNIT, f"there is no run and no schedule of a benchmark {name!r}")
         measured = [run for run in runs if _has_results(run)]
         views = self._results(measured[:MOST_READ])
@@ -153,7 +154,6 @@ class BenchmarkReader:
         runs = [run for run in listing["runs"] if run["name"] == name]
         return {
             "name": name,
-            "in_catalogue": files.in_catalogue(name) is not None,
             "last": _shown(runs[0]) if runs else None,
             "schedules": [one for one in _plans(listing) if one["benchmark"] == name],
             "month_cost": _cost_of(runs, listing["at"]),
@@ -180,7 +180,6 @@ def _about(listing: Mapping[str, Any]) -> dict[str, Any]:
     schedules = listing["schedules"]
     is_unread = isinstance(schedules, CliError)
     return {
-        "at": moments.iso(listing["at"]),
         "month": f"{listing['at']:%Y-%m}",
         "limited": MOST_RUNS if len(listing["runs"]) == MOST_RUNS else None,
         "off": not is_unread and schedules["off"],

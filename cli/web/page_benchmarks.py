@@ -123,12 +123,15 @@ class PageBenchmarks:
         return answer
 
     def _estimated(self, source: Source, request: RunRequest) -> dict[str, Any]:
-        warnings = list(in_question(source.artifacts(), source.path.parent))
+        artifacts, folder = source.artifacts(), source.path.parent
+        reasons = {artifact.name: list(in_question([artifact], folder)) for artifact in artifacts}
+        warnings = [reason for each in reasons.values() for reason in each]
         document = {
             "what": starting.describe(source),
             "copied": source.copied(),
             "nodes": source.plan.nodes,
             "cells": len(source.plan.cells),
+            "lacking": [name for name, each in reasons.items() if each],
             "parameters": {name: text(value) for name, value in source.benchmark.parameters.items()},
         }
         try:

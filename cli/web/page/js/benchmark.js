@@ -25,7 +25,7 @@ export async function show(main, signal, benchmark) {
   let most = SHOWN;
   let round = 0; // of loading: responses to earlier rounds are dropped
   const pair = comparing();
-  const [panel, beside, bar, list, notes] = [h("section", { class: "panel", "aria-label": "Figure over time" }), h("div", { class: "beside" }), h("div", { class: "filters" }), h("div", { class: "dense" }), h("div", {})];
+  const [panel, beside, bar, list, notes] = [h("section", { class: "panel", "aria-label": "Figure over time" }), h("div", { class: "beside" }), h("div", { class: "filters" }), h("div", { class: "dense runs" }), h("div", {})];
   const summary = h("p", { class: "muted", role: "status" });
   const age = loadedLine();
   fill(main, heading(name(benchmark)), loading("the benchmark"));

@@ -81,7 +81,7 @@ export async function show(main, signal, run) {
       ),
       it.reason && h("div", { class: "problem failure" }, explained(it.reason)),
       progress(),
-      facts([
+      h("div", { class: "compact" }, facts([
         ["Run", h("code", {}, it.run)],
         ["Size", it.size && name(it.size)],
         ["Started", moment(it.at)],
@@ -92,7 +92,7 @@ export async function show(main, signal, run) {
         ["Cost", cost(it)],
         ["Expected cost", it.cost && it.estimate ? `${money(it.estimate.expected, it.estimate.currency)}, at most ${money(it.estimate.most, it.estimate.currency)}` : null],
         ["Removed at the latest", it.ended_at ? null : moment(it.expires_at)],
-      ]),
+      ])),
       reporting?.message,
     ]);
     tick(main);

@@ -95,7 +95,7 @@ export async function show(main, signal) {
         try {
           estimates.set(size, await change("POST", "ui/benchmarks/estimate", { ...base(), size: size || null, is_fresh: false }));
         } catch (error) {
-          if (error.status === 400) estimates.set(size, { refused: [error.message], warnings: [], parameters: null });
+          if (error.status === 400) estimates.set(size, { refused: [error.message], lacking: [], warnings: [], parameters: null });
           else broken = error;
         }
         if (mine === choice && !signal.aborted) drawCards();
@@ -108,10 +108,11 @@ export async function show(main, signal) {
     if (preferred === null) prefer(cheapest());
   }
 
-  /** The cheapest size that the deployment admits; null without any. */
+  /** The cheapest size that the deployment admits, if possible with all artifacts on this machine; null without any. */
   function cheapest() {
     const admitted = [...estimates].filter(([, one]) => !one.refused.length && one.expected !== undefined);
-    return admitted.length ? admitted.reduce((a, b) => (b[1].expected < a[1].expected ? b : a))[0] : null;
+    const whole = admitted.filter(([, one]) => !one.lacking.length);
+    return (whole.length ? whole : admitted).toSorted(([, a], [, b]) => a.expected - b.expected)[0]?.[0] ?? null;
   }
 
   function prefer(size) {
@@ -162,8 +163,8 @@ export async function show(main, signal) {
     }
   }
 
-  /** The first reason why a file that the run needs could not be uploaded. */
-  const missing = ({ warnings }) => warnings.some((text) => text.startsWith("the artifact ")) && h("span", { class: "lacking" }, sentence(warnings.find((text) => text.startsWith("the artifact "))));
+  /** The artifacts that this machine lacks. */
+  const missing = ({ lacking }) => lacking.length > 0 && h("span", { class: "lacking" }, `This machine lacks ${lacking.length === 1 ? "the artifact" : "the artifacts"} ${lacking.join(", ")}.`);
 
   /** Shows the values of parameters that apply in the chosen size, and how many the user has changed. */
   function drawDefaults() {

@@ -136,6 +136,12 @@ def test_unread_schedules_and_results_do_not_hide_the_runs(recorded: Looking) ->
     expect(page.get_by_role("region", name="Figure over time")).to_contain_text("4 runs with this figure")
 
 
+def test_benchmark_of_the_catalogue_has_a_page_before_its_first_run(looking: Looking) -> None:
+    page = looking.go("benchmarks/disk-io")
+    expect(page.get_by_text("Nothing has run yet.")).to_be_visible()
+    expect(page.get_by_role("link", name="Start …")).to_have_attribute("href", "#/start?benchmark=disk-io")
+
+
 def test_unknown_benchmark_is_reported(looking: Looking) -> None:
     page = looking.go("benchmarks/nobodys")
     expect(page.get_by_role("alert")).to_contain_text("there is no run and no schedule of a benchmark 'nobodys'")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ from playwright.sync_api import Page, expect
 
 from cli.bench import files, report_source
 from cli.client.api import Answer
+from cli.web import page_benchmarks
 from tests.unit.cli import reports
 from tests.unit.cli.web.page.conftest import Looking
 from tests.unit.cli.web.page_world import RUN, report_answer, run
+from troop.bench.definition.definition import Artifact
 
 OTHER = "20261122-080000-0badcafe"
 ESTIMATE = {
@@ -115,6 +118,22 @@ def test_sizes_are_choices_with_nodes_minutes_and_cost(
     card.filter(has_text="As in the file").get_by_role("radio").check()
     expect(page.get_by_label("threads")).to_have_attribute("placeholder", "32")
     expect(page.get_by_text("connections of each node")).to_be_visible()  # the comment of the file
+
+
+def test_size_names_the_artifacts_that_this_machine_lacks(
+    looking: Looking, sent: list[tuple[str, dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def question(artifacts: list[Artifact], _folder: Path) -> Iterator[str]:
+        yield from (f"{one.name} is missing" for one in artifacts if one.name != "locust")
+
+    monkeypatch.setattr(page_benchmarks, "in_question", question)
+    page = looking.go("start")
+    page.get_by_label("Benchmark").select_option("http-load")
+    card = page.locator(".card")
+    expect(card.filter(has_text="jmeter")).to_contain_text("This machine lacks the artifact jmeter.")
+    locust = card.filter(has=page.get_by_text("locust", exact=True))
+    expect(locust.get_by_role("radio")).to_be_checked()  # all cost the same, and it lacks nothing
+    expect(locust).not_to_contain_text("lacks")
 
 
 def test_no_benchmark_is_chosen_in_advance(looking: Looking, sent: list[tuple[str, dict[str, Any]]]) -> None:

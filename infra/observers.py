@@ -39,6 +39,7 @@ def make_observers(
     on_demand: sfn.IStateMachine,
     benchmarks: Benchmarks | None,
     act_now: sns.ITopic,
+    runbook: str,
 ) -> Observers:
     """Creates the functions in ``functions``.
 
@@ -47,6 +48,7 @@ def make_observers(
         benchmarks: the part to which the API's function admits runs; None without it.
         act_now: the topic of "act now" alarms, whose subscribers the API's function counts. The watchdog, on whose
             metrics alarms depend, reads no alarms.
+        runbook: where people read the runbook.
     """
     runs = [benchmarks.data.runs] if benchmarks else []
     health_environment = {
@@ -71,6 +73,7 @@ def make_observers(
             **health_environment,
             Variable.ON_DEMAND_MACHINE: on_demand.state_machine_arn,
             Variable.ACT_NOW_TOPIC: act_now.topic_arn,
+            Variable.RUNBOOK: runbook,
             **(benchmarks.environment_of_api() if benchmarks else {}),
         },
         layers=[functions.api_layer],

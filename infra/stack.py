@@ -100,7 +100,13 @@ class TroopStack(cdk.Stack):
             )
         self.alarms = Alarms(self, "Alarms", settings=settings)
         self.observers = make_observers(
-            self.functions, self.data, targets, self.on_demand.machine, self.benchmarks, self.alarms.act_now_topic
+            self.functions,
+            self.data,
+            targets,
+            self.on_demand.machine,
+            self.benchmarks,
+            self.alarms.act_now_topic,
+            settings.runbook_url,
         )
         self.notifications = Notifications(
             self, "Notifications", data=self.data, bus=self.bus, functions=self.functions

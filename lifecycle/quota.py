@@ -8,7 +8,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from cli.shared import aws
 from cli.shared.errors import CliError, Exit
 from lifecycle.console import say
-from troop.shared.concurrency import Concurrency, remedy, shortage
+from troop.shared.concurrency import Concurrency, quota_request, remedy, shortage
 from troop.shared.settings import Settings
 
 _VPCS = {"ServiceCode": "vpc", "QuotaCode": "L-F678F1CE"}
@@ -47,7 +47,7 @@ def warn_of_concurrency(session: boto3.Session, settings: Settings) -> None:
     unreserved = int(limit["UnreservedConcurrentExecutions"])
     concurrency = Concurrency(int(limit["ConcurrentExecutions"]), unreserved, str(session.region_name))
     if why := shortage(concurrency, settings):
-        say(f"Warning: {why}. To raise it: {remedy(concurrency, settings)}")
+        say(f"Warning: {why}. To raise it: {remedy(concurrency, settings)}: {quota_request(concurrency, settings)}")
 
 
 def _allowed(session: boto3.Session) -> int:

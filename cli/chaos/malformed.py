@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from itertools import islice
 from typing import Any
 
@@ -30,8 +31,9 @@ def check(client: TroopClient) -> dict[str, Any]:
     if not units:
         return base | {"status": "ok", "value": 0, "detail": f"the policy of every unit{scope} is valid", "todo": ""}
     named = ", ".join(units[:_NAMED]) + (f" and {len(units) - _NAMED} more" if len(units) > _NAMED else "")
-    todo = (
-        "`troop group UNIT` shows the value and its source; "
-        "see docs/guides/chaos.md#control-what-troop-does-to-your-group"
-    )
-    return base | {"status": "warn", "value": len(units), "detail": f"skipped{scope}: {named}", "todo": todo}
+    finding = {
+        "todo": "correct the value at its source, which this shows",
+        "commands": [f"troop group {shlex.quote(unit)}" for unit in units[:_NAMED]],
+        "runbook": "docs/guides/chaos.md#control-what-troop-does-to-your-group",
+    }
+    return base | {"status": "warn", "value": len(units), "detail": f"skipped{scope}: {named}", **finding}

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from cli.chaos.units import outlook
+from cli.shared import show
 from troop.chaos.outlook import TAKING_PART
+from troop.shared import moments
 
 _TICKS, _STRAYS = "ticks-", "stray-items"
 
@@ -24,9 +27,15 @@ def events_by_status(events: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return dict(Counter(str(event["status"]) for event in events).most_common())
 
 
-def ticks(health: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Returns the checks of GET /health that are about ticks."""
-    return [check for check in health["checks"] if str(check["name"]).startswith(_TICKS)]
+def ticks(health: Mapping[str, Any], now: datetime) -> str:
+    """Returns whether ticks come and succeed, and when the last one came and the next one is due, in words."""
+    checks = [check for check in health["checks"] if str(check["name"]).startswith(_TICKS)]
+    if "last_tick" not in health:  # an API of an earlier version
+        return "; ".join(show.timed(str(check["detail"])) for check in checks)
+    late = [show.timed(str(check["detail"])) for check in checks if check["status"] != "ok"]
+    last, following = (moments.parse(text) if (text := health.get(key)) else None for key in ("last_tick", "next_tick"))
+    times = show.clocks(now, last=last, next=following)
+    return "; ".join(filter(None, (*(late or ["on time" if last else "none has come yet"]), times)))
 
 
 def strays(health: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -19,7 +20,7 @@ _COLUMNS = (
     Column("check", lambda check: check["name"]),
     Column("is", lambda check: check["value"]),
     Column("should be", lambda check: check["threshold"]),
-    Column("", lambda check: check["detail"]),
+    Column("", lambda check: show.timed(check["detail"])),
 )
 
 
@@ -29,7 +30,11 @@ def doctor(
     output: listings.Output = None,
     as_json: listings.AsJson = False,
 ) -> None:
-    """Check the health of the deployment. Exit with 0 if all checks pass, with 1 if one fails."""
+    """Check the health of the deployment. Exit with 0 if all checks pass, with 1 if one fails.
+
+    For each finding, prints what to do, the commands for it, which have the deployment's own names, and the entry of
+    the runbook.
+    """
     form = listings.form_of(output, as_json)
     conn = connection(ctx)
     health = conn.client.health()
@@ -43,10 +48,18 @@ def doctor(
         listings.tell(form, _COLUMNS, health["checks"], {}, drop=("should be", "is"))
         for check in health["checks"]:
             if check["status"] != "ok":
-                show.say(f"{check['name']}: {check['todo']}")
+                _tell(check)
     bad = {"fail", "warn"} if strict else {"fail"}
     if health["status"] in bad:
         raise typer.Exit(Exit.FAILED)
+
+
+def _tell(check: Mapping[str, Any]) -> None:
+    """Prints a finding. An older API has neither commands nor entries of the runbook."""
+    entry = check.get("runbook")
+    show.say(f"\n{check['name']}: {check['todo']}" + (f"; see {entry}" if entry else ""))
+    for command in check.get("commands") or ():
+        show.say(f"  {command}")
 
 
 def _check_time_zones(deployed: str | None) -> dict[str, Any]:
@@ -61,7 +74,7 @@ def _check_time_zones(deployed: str | None) -> dict[str, Any]:
     detail = f"this command has {zones.VERSION}, the functions have {deployed or 'an unknown release'}"
     todo = "plans and the page can differ from what happens: "
     if deployed and deployed > zones.VERSION:  # a year and a letter sort by age
-        todo += "update the package tzdata of this command"
+        todo, command = todo + "update the package tzdata of this command", "pip install --upgrade tzdata"
     else:
-        todo += "deploy again with this version"
-    return base | {"status": "warn", "value": 1, "detail": detail, "todo": todo}
+        todo, command = todo + "deploy again with this version", "make deploy KEEP=1"
+    return base | {"status": "warn", "value": 1, "detail": detail, "todo": todo, "commands": [command]}

@@ -106,7 +106,7 @@ def _show(state: Mapping[str, Any], form: Form) -> None:
         ("deployment", f"{state['deployment']} in account {state['account']}, region {state['region']}"),
         ("chaos", describe(switch) + (f" ({by})" if by else "")),
         ("health", unknown.get("health") or _health(health)),
-        *((check["name"], check["detail"]) for check in (overview.ticks(health) if health else ())),
+        *([("ticks", overview.ticks(health, moments.parse(state["at"])))] if health else []),
         ("units", unknown.get("groups") or overview.in_words(state["units"]) or "there are no groups"),
         *([("stray items", stray["detail"])] if health and (stray := overview.strays(health)) else []),
         ("today", unknown.get("events") or overview.in_words(today["by_status"]) or "no termination so far"),
@@ -128,4 +128,4 @@ def _show(state: Mapping[str, Any], form: Form) -> None:
 
 def _health(health: Mapping[str, Any]) -> str:
     bad = [check["name"] for check in health["checks"] if check["status"] != "ok"]
-    return str(health["status"]) + (f" ({', '.join(bad)}): `troop doctor` says what to do" if bad else "")
+    return str(health["status"]) + (f" ({', '.join(bad)}): `troop doctor` has the commands that help" if bad else "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -209,3 +210,21 @@ def moment(text: Any) -> str:
         return f"{datetime.fromisoformat(str(text)).astimezone():%Y-%m-%d %H:%M:%S %Z}"
     except ValueError:
         return plain(text)
+
+
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+
+
+def timed(sentence: str) -> str:
+    """Converts the moments in a sentence of the API to local time, as :func:`moment` does."""
+    return _MOMENT.sub(lambda match: moment(match[0]), sentence)
+
+
+def clocks(now: datetime, **moments: datetime | None) -> str:
+    """Returns moments by their names: ``last 11:26, next 11:27 UTC``; with the day if it is not today. Omits None."""
+    today, parts = now.astimezone().date(), []
+    for name, at in moments.items():
+        if at is not None:
+            local = at.astimezone()
+            parts.append(f"{name} {local:%H:%M}" if local.date() == today else f"{name} {local:%a %Y-%m-%d %H:%M}")
+    return f"{', '.join(parts)} {now.astimezone():%Z}" if parts else ""

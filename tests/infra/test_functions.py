@@ -48,6 +48,7 @@ VARIABLES = {
     Variable.NEWS_TOPIC: "<NotificationsNews>",
     Variable.UNTOLD_QUEUE: "<NotificationsUndelivered>",
     Variable.ACT_NOW_TOPIC: "<AlarmsActNow>",
+    Variable.RUNBOOK: "docs/guides/runbook.md",
     Variable.NETWORK_VPC: "<BenchmarksNetworkVpc>",
     Variable.NETWORK_SUBNETS: ",".join(f"<BenchmarksNetworkVpcNodesSubnet{zone}Subnet>" for zone in (1, 2, 3)),
     Variable.NETWORK_IS_OWN: "true",

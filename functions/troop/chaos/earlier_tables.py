@@ -59,11 +59,12 @@ def ways_out(tables: Sequence[EarlierTable]) -> str:
     return (
         "To use them, run make destroy, which keeps all tables, then the make deploy that it prints, with "
         f"ADOPT={adopt}. "
-        f"To decline them, run make deploy ADOPT=none, or {'; '.join(_declining(tables))}; {DOCUMENT}"
+        f"To decline them, run make deploy ADOPT=none, or {'; '.join(declining(tables))}; {DOCUMENT}"
     )
 
 
-def _declining(tables: Sequence[EarlierTable]) -> Iterator[str]:
+def declining(tables: Sequence[EarlierTable]) -> Iterator[str]:
+    """Yields the commands that decline tables for good."""
     for first in range(0, len(tables), _ARNS):
         arns = [table.arn for table in tables[first : first + _ARNS]]
         region = arns[0].split(":")[3]

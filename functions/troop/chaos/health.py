@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from troop.chaos import earlier_tables
 from troop.chaos.change_calendars import ChangePeriod
+from troop.chaos.cures import Cures
 from troop.chaos.earlier_tables import EarlierTable
 from troop.chaos.expected_ticks import expected_ticks
 from troop.chaos.health_facts import FAILURES_OF, Alarm, HealthFacts, Schedule, Unread
@@ -16,7 +17,7 @@ from troop.chaos.strays import StrayRecord
 from troop.chaos.tick_times import TickSpan, shift
 from troop.shared import moments, zones
 from troop.shared.calendars import Calendar
-from troop.shared.concurrency import Concurrency, needed, remedy, shortage
+from troop.shared.concurrency import Concurrency, needed, quota_request, remedy, shortage
 from troop.shared.settings import OLDEST_TICK, Settings
 
 GRACE = OLDEST_TICK + timedelta(minutes=1)
@@ -29,11 +30,11 @@ _HOURS = int(FAILURES_OF.total_seconds() // 3600)
 AHEAD_DAYS = 21
 """The days within which a calendar should have a day that is open to chaos."""
 
+_BACK = "deploying-back"
+"""The runbook's entry about undoing manual changes."""
+
 NAMED = 10
 """The most units or schedules that a check names."""
-
-_DEPLOY_BACK = "make deploy KEEP=1 REPAIR=1; docs/guides/runbook.md#deploying-back"
-"""A plain deployment changes nothing if the template is the same, even after manual changes."""
 
 
 class Grade(StrEnum):
@@ -51,6 +52,8 @@ class Check:
         threshold: the last, or the first, acceptable value.
         detail: a sentence with names and moments.
         todo: what to do about it; "" for nothing.
+        commands: commands that help with it, which a person can paste.
+        runbook: the address of the runbook's entry about it; "" if there is none.
     """
 
     name: str
@@ -59,13 +62,22 @@ class Check:
     threshold: int
     detail: str
     todo: str = ""
+    commands: tuple[str, ...] = ()
+    runbook: str = ""
 
 
 @dataclass(frozen=True)
 class Digest:
-    """All checks, in a fixed order."""
+    """All checks, in a fixed order.
+
+    Attributes:
+        last_tick: when the last tick came; None if none has come, or if this could not be read.
+        next_tick: when the next tick is due; None if no window opens within :data:`AHEAD_DAYS`.
+    """
 
     checks: tuple[Check, ...]
+    last_tick: datetime | None = None
+    next_tick: datetime | None = None
 
     @property
     def status(self) -> Grade:
@@ -87,34 +99,44 @@ class Digest:
         return next(check.value for check in self.checks if check.name == name)
 
 
-def digest(observed: HealthFacts, settings: Settings, tick_minutes: int, now: datetime, others: int) -> Digest:
+def digest(
+    observed: HealthFacts, settings: Settings, tick_minutes: int, now: datetime, others: int, cures: Cures
+) -> Digest:
     """Runs every check; those of alarms, subscribers and the account only if these were read.
 
     Args:
         observed: the facts as of ``now``.
         settings: the deployment's settings; each of their calendars has a schedule.
         others: the number of other schedules.
+        cures: makes the commands that checks name.
     """
     calendars = settings.calendars
-    return Digest(
-        (
-            _schedules(observed, len(calendars) + others),
-            _ticks_missing(observed, calendars, tick_minutes, now),
-            _ticks_failed(observed),
-            _terminations_failed(observed),
-            _dead_letters(observed),
-            _tables(observed),
-            _units(observed),
-            _calendars(calendars, now),
-            *([] if observed.alarms is None else [_alarms(observed.alarms)]),
-            *([] if observed.subscribers is None else [_subscribers(observed.subscribers)]),
-            *([] if observed.strays is None else [_strays(observed.strays)]),
-            *([] if observed.concurrency is None else [_concurrency(observed.concurrency, settings)]),
-            *([] if observed.earlier is None else [_earlier_tables(observed.earlier)]),
-            *([_change_calendars(observed.changes)] if observed.changes else []),
-            *([] if observed.came is None else [_time_zones(observed.came, observed.schedules, calendars)]),
-        )
+    checks = (
+        _schedules(observed, len(calendars) + others, cures),
+        _ticks_missing(observed, calendars, tick_minutes, now, cures),
+        _ticks_failed(observed, cures),
+        _terminations_failed(observed, cures),
+        _dead_letters(observed, cures),
+        _tables(observed, cures),
+        _units(observed, cures),
+        _calendars(calendars, now, cures),
+        *([] if observed.alarms is None else [_alarms(observed.alarms, cures)]),
+        *([] if observed.subscribers is None else [_subscribers(observed.subscribers, cures)]),
+        *([] if observed.strays is None else [_strays(observed.strays, cures)]),
+        *([] if observed.concurrency is None else [_concurrency(observed.concurrency, settings, cures)]),
+        *([] if observed.earlier is None else [_earlier_tables(observed.earlier, cures)]),
+        *([_change_calendars(observed.changes, cures)] if observed.changes else []),
+        *([] if observed.came is None else [_time_zones(observed.came, observed.schedules, calendars, cures)]),
     )
+    last = None if isinstance(observed.runs, Unread) else observed.runs.newest
+    return Digest(checks, last, _next_tick(calendars, tick_minutes, now))
+
+
+def _next_tick(calendars: Mapping[str, Calendar], tick_minutes: int, now: datetime) -> datetime | None:
+    for days in (1, 4, AHEAD_DAYS):
+        if ticks := expected_ticks(calendars.values(), tick_minutes, now, now + timedelta(days=days)):
+            return ticks[0][0]
+    return None
 
 
 SCHEDULES, TICKS_MISSING, TICKS_FAILED = "schedules", "ticks-missing", "ticks-failed"
@@ -126,14 +148,15 @@ CONCURRENCY, EARLIER_TABLES = "lambda-concurrency", "earlier-tables"
 CHANGE_CALENDARS, TIME_ZONES = "change-calendars", "time-zones"
 
 
-def _unread(name: str, threshold: int, unread: Unread) -> Check:
-    todo = f"try again in a minute; if it persists, somebody may have changed the permissions by hand: {_DEPLOY_BACK}"
-    return Check(name, Grade.FAIL, None, threshold, f"could not be read: {unread.why}", todo)
+def _unread(name: str, threshold: int, unread: Unread, cures: Cures) -> Check:
+    todo = "try again in a minute; if it persists, somebody may have changed the permissions by hand: deploy back"
+    detail, entry = f"could not be read: {unread.why}", cures.entry(_BACK)
+    return Check(name, Grade.FAIL, None, threshold, detail, todo, (cures.deploy_back,), entry)
 
 
-def _schedules(observed: HealthFacts, expected: int) -> Check:
+def _schedules(observed: HealthFacts, expected: int, cures: Cures) -> Check:
     if isinstance(observed.schedules, Unread):
-        return _unread(SCHEDULES, expected, observed.schedules)
+        return _unread(SCHEDULES, expected, observed.schedules, cures)
     enabled = sum(s.enabled for s in observed.schedules)
     detail = f"{enabled} of {expected} schedules are enabled"
     if disabled := [s.name for s in observed.schedules if not s.enabled]:
@@ -143,18 +166,21 @@ def _schedules(observed: HealthFacts, expected: int) -> Check:
         detail += f"; {missing} missing"
     if enabled >= expected:
         return Check(SCHEDULES, Grade.OK, enabled, expected, detail)
-    todo = f"{_DEPLOY_BACK}; to stop chaos, use troop halt, which is recorded"
-    return Check(SCHEDULES, Grade.FAIL, enabled, expected, detail, todo)
+    todo = "deploy back; to stop chaos, use troop halt, which is recorded"
+    commands = (cures.schedules, cures.deploy_back)
+    return Check(SCHEDULES, Grade.FAIL, enabled, expected, detail, todo, commands, cures.entry(_BACK))
 
 
-def _ticks_missing(observed: HealthFacts, calendars: Mapping[str, Calendar], tick_minutes: int, now: datetime) -> Check:
+def _ticks_missing(
+    observed: HealthFacts, calendars: Mapping[str, Calendar], tick_minutes: int, now: datetime, cures: Cures
+) -> Check:
     """Counts the ticks that were due since the last one. A single missing tick does no harm, as the next one does its
     work; the check fails only while none arrives.
     """
     if isinstance(observed.runs, Unread):
-        return _unread(TICKS_MISSING, 0, observed.runs)
+        return _unread(TICKS_MISSING, 0, observed.runs, cures)
     if isinstance(observed.schedules, Unread):
-        return _unread(TICKS_MISSING, 0, observed.schedules)
+        return _unread(TICKS_MISSING, 0, observed.schedules, cures)
     newest = observed.runs.newest
     since = max([now - LONGEST_GAP, *([newest] if newest else []), *(s.changed for s in observed.schedules if s.ticks)])
     missing = expected_ticks(calendars.values(), tick_minutes, since, now - GRACE)
@@ -162,61 +188,70 @@ def _ticks_missing(observed: HealthFacts, calendars: Mapping[str, Calendar], tic
     if not missing:
         return Check(TICKS_MISSING, Grade.OK, 0, 0, f"{came}; none has been due since")
     detail = f"{came}; {len(missing)} have been due since {moments.second(missing[0][0])}"
-    todo = "check the schedules and the dead letters; docs/guides/runbook.md#ticks-missing"
-    return Check(TICKS_MISSING, Grade.FAIL, len(missing), 0, detail, todo)
+    todo = "find a disabled schedule, or why the workflow could not start, and deploy back"
+    commands = (cures.schedules, cures.dead_letters, cures.deploy_back)
+    return Check(TICKS_MISSING, Grade.FAIL, len(missing), 0, detail, todo, commands, cures.entry(TICKS_MISSING))
 
 
-def _ticks_failed(observed: HealthFacts) -> Check:
+def _ticks_failed(observed: HealthFacts, cures: Cures) -> Check:
     if isinstance(observed.runs, Unread):
-        return _unread(TICKS_FAILED, 0, observed.runs)
+        return _unread(TICKS_FAILED, 0, observed.runs, cures)
     failed, succeeded = observed.runs.failed, observed.runs.newest_succeeded
     if not failed:
         return Check(TICKS_FAILED, Grade.OK, 0, 0, f"no tick has failed in the last {_HOURS} hours")
     detail = f"{len(failed)} failed in the last {_HOURS} hours, the last at {moments.second(max(failed))}"
-    todo = "read the cause of the failed execution; docs/guides/runbook.md#ticks-failed"
-    if succeeded and succeeded > max(failed):
-        return Check(TICKS_FAILED, Grade.WARN, len(failed), 0, f"{detail}; later ones succeeded", todo)
-    return Check(TICKS_FAILED, Grade.FAIL, len(failed), 0, f"{detail}; none has succeeded since", todo)
+    grade, since = _since(succeeded, max(failed))
+    todo, commands = "read the cause of the failed execution", (cures.failed_ticks,)
+    return Check(TICKS_FAILED, grade, len(failed), 0, f"{detail}; {since}", todo, commands, cures.entry(TICKS_FAILED))
 
 
-def _terminations_failed(observed: HealthFacts) -> Check:
+def _since(succeeded: datetime | None, failed: datetime) -> tuple[Grade, str]:
+    """Returns the grade of a failure, and what has happened since."""
+    if succeeded and succeeded > failed:
+        return Grade.WARN, "later ones succeeded"
+    return Grade.FAIL, "none has succeeded since"
+
+
+def _terminations_failed(observed: HealthFacts, cures: Cures) -> Check:
     """Checks the child executions. The failed ticks do not include these, because a tick tolerates the failure of a
     unit.
     """
     children = observed.children
     if isinstance(children, Unread):
-        return _unread(TERMINATIONS_FAILED, 0, children)
+        return _unread(TERMINATIONS_FAILED, 0, children, cures)
     failed, last, succeeded = children.failed, children.last_failed, children.last_succeeded
     if not failed or last is None:
         detail = f"no termination and no recovery check has failed in the last {_HOURS} hours"
         return Check(TERMINATIONS_FAILED, Grade.OK, 0, 0, detail)
     detail = f"{failed} failed in the last {_HOURS} hours, the last about {moments.second(last)}"
-    todo = "read the log of the function Terminate or CheckRecovery; docs/guides/runbook.md#terminations-failed"
-    if succeeded and succeeded > last:
-        return Check(TERMINATIONS_FAILED, Grade.WARN, failed, 0, f"{detail}; later ones succeeded", todo)
-    return Check(TERMINATIONS_FAILED, Grade.FAIL, failed, 0, f"{detail}; none has succeeded since", todo)
+    grade, since = _since(succeeded, last)
+    todo = "read the errors of the functions Terminate and CheckRecovery, and see what became of the terminations"
+    commands = (cures.errors("Terminate"), cures.errors("CheckRecovery"), cures.troop("events", "--since", "1d"))
+    entry = cures.entry(TERMINATIONS_FAILED)
+    return Check(TERMINATIONS_FAILED, grade, failed, 0, f"{detail}; {since}", todo, commands, entry)
 
 
-def _dead_letters(observed: HealthFacts) -> Check:
+def _dead_letters(observed: HealthFacts, cures: Cures) -> Check:
     count = observed.dead_letters
     if isinstance(count, Unread):
-        return _unread(DEAD_LETTERS, 0, count)
+        return _unread(DEAD_LETTERS, 0, count, cures)
     if not count:
         return Check(DEAD_LETTERS, Grade.OK, 0, 0, "all scheduled events were delivered")
     todo = (
         "read the messages' attributes ERROR_CODE and ERROR_MESSAGE, and fix the cause; "
-        "Troop drops each message after half an hour; docs/guides/runbook.md#dead-letters"
+        "Troop drops each message after half an hour"
     )
-    return Check(DEAD_LETTERS, Grade.FAIL, count, 0, f"{count} could not be delivered", todo)
+    detail, commands = f"{count} could not be delivered", (cures.dead_letters, cures.deploy_back)
+    return Check(DEAD_LETTERS, Grade.FAIL, count, 0, detail, todo, commands, cures.entry(DEAD_LETTERS))
 
 
 _USABLE = frozenset({"ACTIVE", "UPDATING"})
 
 
-def _tables(observed: HealthFacts) -> Check:
+def _tables(observed: HealthFacts, cures: Cures) -> Check:
     tables = observed.tables
     if isinstance(tables, Unread):
-        return _unread(TABLES, 0, tables)
+        return _unread(TABLES, 0, tables, cures)
     other = {name: status for name, status in tables.items() if status != "ACTIVE"}
     active = len(tables) - len(other)
     if not other:
@@ -224,36 +259,45 @@ def _tables(observed: HealthFacts) -> Check:
     detail = "; ".join(f"{name} is {status}" for name, status in sorted(other.items()))
     if set(other.values()) <= _USABLE:
         return Check(TABLES, Grade.WARN, active, len(tables), detail, "wait: a table can be used during an update")
-    todo = "restore missing tables from their point-in-time backups, and run make deploy KEEP=1"
-    return Check(TABLES, Grade.FAIL, active, len(tables), detail, todo)
+    todo = "restore missing tables from their backups, and deploy"
+    commands = (*(cures.backups(name) for name in sorted(other) if other[name] not in _USABLE), cures.deploy())
+    return Check(TABLES, Grade.FAIL, active, len(tables), detail, todo, commands, cures.entry(_BACK))
 
 
-def _units(observed: HealthFacts) -> Check:
+def _units(observed: HealthFacts, cures: Cures) -> Check:
     units = observed.unrecovered
     if isinstance(units, Unread):
-        return _unread(UNITS_UNRECOVERED, 0, units)
+        return _unread(UNITS_UNRECOVERED, 0, units, cures)
     if not units:
         return Check(UNITS_UNRECOVERED, Grade.OK, 0, 0, "every unit has recovered, or was returned to chaos")
-    todo = "fix the unit, then return it to chaos; docs/guides/runbook.md#unit-unrecovered"
-    return Check(UNITS_UNRECOVERED, Grade.FAIL, len(units), 0, f"out of chaos: {_names(sorted(units))}", todo)
+    todo = "find out why, and fix the unit; then return it to chaos"
+    commands = (
+        cures.troop("events", "--status", "UNRECOVERED"),
+        *(cures.troop("opt-in", unit) for unit in sorted(units)[:NAMED]),
+    )
+    detail, entry = f"out of chaos: {_names(sorted(units))}", cures.entry("unit-unrecovered")
+    return Check(UNITS_UNRECOVERED, Grade.FAIL, len(units), 0, detail, todo, commands, entry)
 
 
-def _strays(strays: StrayRecord | Unread) -> Check:
+def _strays(strays: StrayRecord | Unread, cures: Cures) -> Check:
     """Warns of policies without a unit: their owners believe that they are in force."""
     if isinstance(strays, Unread):
-        return _unread(STRAY_ITEMS, 0, strays)
+        return _unread(STRAY_ITEMS, 0, strays, cures)
     if not strays.count:
         return Check(STRAY_ITEMS, Grade.OK, 0, 0, "the key of every item of GroupTags names a unit")
     named = [stray.in_words for stray in strays.named]
     detail = f"no unit has the name {_names(named, strays.count)}"
-    todo = (
-        "if a unit is meant, set its policy with troop opt-out UNIT or troop set UNIT; then delete the item; "
-        "docs/guides/chaos.md#stray-items"
+    todo = "if a unit is meant, set its policy with troop opt-out or troop set; then delete the item"
+    meant = dict.fromkeys(stray.nearest for stray in strays.named if stray.nearest)
+    commands = (
+        *(cures.troop("group", unit) for unit in meant),
+        *(cures.delete_item(stray.key) for stray in strays.named[:NAMED]),
     )
-    return Check(STRAY_ITEMS, Grade.WARN, strays.count, 0, detail, todo)
+    entry = "docs/guides/chaos.md#stray-items"
+    return Check(STRAY_ITEMS, Grade.WARN, strays.count, 0, detail, todo, commands, entry)
 
 
-def _calendars(calendars: Mapping[str, Calendar], now: datetime) -> Check:
+def _calendars(calendars: Mapping[str, Calendar], now: datetime, cures: Cures) -> Check:
     closed = {name: why for name, calendar in calendars.items() if (why := _closed_ahead(calendar, now))}
     opened = len(calendars) - len(closed)
     if not closed:
@@ -261,8 +305,8 @@ def _calendars(calendars: Mapping[str, Calendar], now: datetime) -> Check:
         return Check(CALENDARS, Grade.OK, opened, len(calendars), detail)
     detail = f"no open day within {AHEAD_DAYS} days: " + "; ".join(f"{n} ({w})" for n, (_, w) in closed.items())
     grade = max((grade for grade, _ in closed.values()), key=list(Grade).index)
-    todo = "if this is not intended, correct the setting troop:calendars, and run make deploy KEEP=1"
-    return Check(CALENDARS, grade, opened, len(calendars), detail, todo)
+    todo = "if this is not intended, correct the setting troop:calendars, and deploy"
+    return Check(CALENDARS, grade, opened, len(calendars), detail, todo, (cures.deploy(),))
 
 
 def _closed_ahead(calendar: Calendar, now: datetime) -> tuple[Grade, str] | None:
@@ -278,50 +322,53 @@ def _closed_ahead(calendar: Calendar, now: datetime) -> tuple[Grade, str] | None
     return Grade.WARN, f"frozen: {freeze.detail if freeze else ''}"
 
 
-def _alarms(alarms: tuple[Alarm, ...] | Unread) -> Check:
+def _alarms(alarms: tuple[Alarm, ...] | Unread, cures: Cures) -> Check:
     """Fails for alarms of the class "act now", and warns for the others."""
     if isinstance(alarms, Unread):
-        return _unread(ALARMS, 0, alarms)
+        return _unread(ALARMS, 0, alarms, cures)
     if not alarms:
         return Check(ALARMS, Grade.OK, 0, 0, "no alarm is on")
     first = sorted(alarms, key=lambda alarm: not alarm.act_now)
     now, soon = ([alarm.name for alarm in alarms if alarm.act_now is which] for which in (True, False))
     sentences = [f"act now: {_names(now)}"] if now else []
     sentences += [f"warning: {_names(soon)}"] if soon else []
-    todo = _names([*dict.fromkeys(alarm.todo for alarm in first if alarm.todo)])
-    return Check(ALARMS, Grade.FAIL if now else Grade.WARN, len(alarms), 0, "; ".join(sentences), todo)
+    entries = [*dict.fromkeys(alarm.todo for alarm in first if alarm.todo)]
+    todo = f"follow {_names(entries)}" if entries else "read why they are on"
+    commands = (cures.alarms([alarm.name for alarm in first[:NAMED]]),)
+    grade, entry = Grade.FAIL if now else Grade.WARN, cures.entry("alarms")
+    return Check(ALARMS, grade, len(alarms), 0, "; ".join(sentences), todo, commands, entry)
 
 
-def _subscribers(subscribers: int | Unread) -> Check:
+def _subscribers(subscribers: int | Unread, cures: Cures) -> Check:
     if isinstance(subscribers, Unread):
-        return _unread(SUBSCRIBERS, 1, subscribers)
+        return _unread(SUBSCRIBERS, 1, subscribers, cures)
     if subscribers:
         detail = f"subscribers of act-now alarms: {subscribers}"
         return Check(SUBSCRIBERS, Grade.OK, subscribers, 1, detail)
     detail = "act-now alarms have no subscriber"
-    todo = (
-        "subscribe to the topic ActNowTopicArn of the stack's outputs, and confirm by mail; "
-        "docs/guides/runbook.md#who-receives-alarms"
-    )
-    return Check(SUBSCRIBERS, Grade.WARN, 0, 1, detail, todo)
+    todo = "subscribe the people on call; each confirms by the mail that AWS sends"
+    entry = cures.entry("who-receives-alarms")
+    return Check(SUBSCRIBERS, Grade.WARN, 0, 1, detail, todo, (cures.subscribe,), entry)
 
 
-def _concurrency(concurrency: Concurrency | Unread, settings: Settings) -> Check:
+def _concurrency(concurrency: Concurrency | Unread, settings: Settings, cures: Cures) -> Check:
     required = sum(needed(settings).values())
     if isinstance(concurrency, Unread):
-        return _unread(CONCURRENCY, required, concurrency)
+        return _unread(CONCURRENCY, required, concurrency, cures)
     if why := shortage(concurrency, settings):
-        return Check(CONCURRENCY, Grade.WARN, concurrency.unreserved, required, why, remedy(concurrency, settings))
+        todo, commands = remedy(concurrency, settings), (quota_request(concurrency, settings),)
+        entry = cures.entry("throttled")
+        return Check(CONCURRENCY, Grade.WARN, concurrency.unreserved, required, why, todo, commands, entry)
     detail = f"Lambda runs {concurrency.unreserved} functions at a time, besides reserved ones"
     return Check(CONCURRENCY, Grade.OK, concurrency.unreserved, required, detail)
 
 
-def _earlier_tables(tables: tuple[EarlierTable, ...] | Unread) -> Check:
+def _earlier_tables(tables: tuple[EarlierTable, ...] | Unread, cures: Cures) -> Check:
     """Warns of tables of earlier deployments, for example after a plain `cdk deploy`, which always creates empty
     tables.
     """
     if isinstance(tables, Unread):
-        return _unread(EARLIER_TABLES, 0, tables)
+        return _unread(EARLIER_TABLES, 0, tables, cures)
     if not tables:
         return Check(EARLIER_TABLES, Grade.OK, 0, 0, "no table of an earlier deployment of this name is undecided")
     detail = f"this deployment does not use the tables of an earlier one of this name: {earlier_tables.listed(tables)}"
@@ -330,12 +377,14 @@ def _earlier_tables(tables: tuple[EarlierTable, ...] | Unread) -> Check:
             "their opt-outs and their switch have no effect here, and a leashed deployment stays leashed until you "
             f"decide about them. {earlier_tables.ways_out(full)}"
         )
+        commands: tuple[str, ...] = tuple(earlier_tables.declining(full))
     else:
-        todo = f"delete them: they are empty; {earlier_tables.DOCUMENT}"
-    return Check(EARLIER_TABLES, Grade.WARN, len(tables), 0, detail, todo)
+        todo, commands = f"delete them: they are empty; {earlier_tables.DOCUMENT}", ()
+    entry = cures.entry(EARLIER_TABLES)
+    return Check(EARLIER_TABLES, Grade.WARN, len(tables), 0, detail, todo, commands, entry)
 
 
-def _change_calendars(changes: tuple[ChangePeriod, ...]) -> Check:
+def _change_calendars(changes: tuple[ChangePeriod, ...], cures: Cures) -> Check:
     """Warns of SSM Change Calendars that cannot be read: they keep their windows closed."""
     readable = sum(not period.unread for period in changes)
     detail = "; ".join(f"{period.document} {period.in_words()}" for period in changes[:NAMED])
@@ -343,21 +392,28 @@ def _change_calendars(changes: tuple[ChangePeriod, ...]) -> Check:
         return Check(CHANGE_CALENDARS, Grade.OK, readable, len(changes), detail)
     todo = (
         "their windows stay closed: create or share the Change Calendar, or correct change_calendar in "
-        "troop:calendars and deploy again; docs/guides/runbook.md#change-calendar-unread"
+        "troop:calendars and deploy again"
     )
-    return Check(CHANGE_CALENDARS, Grade.WARN, readable, len(changes), detail, todo)
+    unread = [period.document for period in changes if period.unread][:NAMED]
+    commands = (
+        *(cures.aws("ssm", "get-calendar-state", "--calendar-names", document) for document in unread),
+        cures.deploy(),
+    )
+    entry = cures.entry("change-calendar-unread")
+    return Check(CHANGE_CALENDARS, Grade.WARN, readable, len(changes), detail, todo, commands, entry)
 
 
 def _time_zones(
     came: Mapping[str, tuple[TickSpan, tuple[datetime, ...]]] | Unread,
     schedules: tuple[Schedule, ...] | Unread,
     calendars: Mapping[str, Calendar],
+    cures: Cures,
 ) -> Check:
     """Warns if the ticks of a calendar's last business day came at the hours of another time zone."""
     if isinstance(came, Unread):
-        return _unread(TIME_ZONES, 0, came)
+        return _unread(TIME_ZONES, 0, came, cures)
     if isinstance(schedules, Unread):
-        return _unread(TIME_ZONES, 0, schedules)
+        return _unread(TIME_ZONES, 0, schedules, cures)
     changed = max((s.changed for s in schedules if s.ticks), default=None)
     judged = {name: (span, ticks) for name, (span, ticks) in came.items() if changed and changed < span.first and ticks}
     wrong = [_shifted(calendars[name], span, ticks) for name, (span, ticks) in judged.items() if shift(span, ticks)]
@@ -368,10 +424,10 @@ def _time_zones(
     detail = f"{here}, EventBridge Scheduler has others: {'; '.join(wrong[:NAMED])}"
     todo = (
         "if Troop's are the older ones, deploy a version with newer ones; "
-        "otherwise wait for AWS: meanwhile ticks miss a part of the window; "
-        "docs/guides/runbook.md#ticks-at-the-wrong-hour"
+        "otherwise wait for AWS: meanwhile ticks miss a part of the window"
     )
-    return Check(TIME_ZONES, Grade.WARN, len(wrong), 0, detail, todo)
+    entry = cures.entry("ticks-at-the-wrong-hour")
+    return Check(TIME_ZONES, Grade.WARN, len(wrong), 0, detail, todo, (cures.deploy(),), entry)
 
 
 def _shifted(calendar: Calendar, span: TickSpan, came: tuple[datetime, ...]) -> str:

@@ -68,13 +68,20 @@ def shortage(concurrency: Concurrency, settings: Settings) -> str:
 
 
 def remedy(concurrency: Concurrency, settings: Settings) -> str:
-    """Describes how to remove the shortage."""
+    """Describes how to remove the shortage, besides the command of :func:`quota_request`."""
+    if concurrency.limit < sum(needed(settings).values()):
+        return "request a higher quota"
+    reserved = concurrency.limit - concurrency.unreserved
+    return (
+        f"other functions reserve {reserved} of the account's {concurrency.limit}: reserve less for them, or request "
+        "a higher quota"
+    )
+
+
+def quota_request(concurrency: Concurrency, settings: Settings) -> str:
+    """Returns the command that requests a sufficient quota."""
     required = sum(needed(settings).values())
-    ask = (
+    return (
         f"aws service-quotas request-service-quota-increase --region {concurrency.region} --service-code lambda "
         f"--quota-code {QUOTA_CODE} --desired-value {max(USUAL_QUOTA, concurrency.limit + required)}"
     )
-    if concurrency.limit < required:
-        return ask
-    reserved = concurrency.limit - concurrency.unreserved
-    return f"other functions reserve {reserved} of the account's {concurrency.limit}: reserve less for them, or {ask}"

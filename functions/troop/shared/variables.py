@@ -46,6 +46,8 @@ class Variable(StrEnum):
     NEWS_TOPIC = "TROOP_NEWS_TOPIC"
     UNTOLD_QUEUE = "TROOP_UNTOLD_QUEUE"
     ACT_NOW_TOPIC = "TROOP_ACT_NOW_TOPIC"
+    RUNBOOK = "TROOP_RUNBOOK"
+    """Where people read the runbook: a path or an URL."""
 
     NETWORK_VPC = "TROOP_NETWORK_VPC"
     NETWORK_SUBNETS = "TROOP_NETWORK_SUBNETS"

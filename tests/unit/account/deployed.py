@@ -100,6 +100,7 @@ def deploy(account: Account, monkeypatch: pytest.MonkeyPatch) -> Deployed:
     deployed = Deployed(account, *once("deployed", lambda: _create(account)))
     environment = {
         "TROOP_ACT_NOW_TOPIC": deployed.topic,
+        "TROOP_RUNBOOK": "docs/guides/runbook.md",
         "TROOP_CHAOS_MACHINE": deployed.machine,
         "TROOP_SCHEDULE_GROUP": "Schedules",
         "TROOP_RUN_SCHEDULE_GROUP": "Runs",

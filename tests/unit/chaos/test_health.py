@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.chaos.build import at, calendar, settings
+from troop.chaos.cures import Cures
 from troop.chaos.earlier_tables import EarlierTable
 from troop.chaos.health import Check, Digest, Grade, digest
 from troop.chaos.health_facts import Alarm, Children, HealthFacts, Runs, Schedule, Unread
@@ -37,6 +42,16 @@ WELL = HealthFacts(
     tables={"Events": "ACTIVE", "State": "ACTIVE"},
     unrecovered=(),
 )
+CURES = Cures(
+    deployment="Troop",
+    region="eu-central-1",
+    machine="arn:aws:states:eu-central-1:123456789012:stateMachine:Chaos",
+    schedule_group="Troop-Schedules",
+    queue="https://sqs.eu-central-1.amazonaws.com/123456789012/Undelivered",
+    group_tags="Troop-GroupTags",
+    act_now="arn:aws:sns:eu-central-1:123456789012:ActNow",
+    runbook="https://wiki/runbook",
+)
 NAMES = (
     *("schedules", "ticks-missing", "ticks-failed", "terminations-failed", "dead-letters", "tables"),
     *("units-unrecovered", "calendars"),
@@ -49,7 +64,7 @@ def having(calendars: Mapping[str, Calendar]) -> Settings:
 
 def digest_of(calendars: Mapping[str, Calendar] = ONE, now: datetime = NOW, **read: Any) -> Digest:
     """The digest of a deployment that does well, but for what is given."""
-    return digest(replace(WELL, **read), having(calendars), 15, now, others=2)
+    return digest(replace(WELL, **read), having(calendars), 15, now, others=2, cures=CURES)
 
 
 def check(name: str, *args: Any, **read: Any) -> Check:
@@ -246,9 +261,10 @@ observed = st.builds(
 
 @given(observed)
 def test_every_observation_has_every_check_and_each_problem_its_advice(read: HealthFacts) -> None:
-    health = digest(read, having(TWO), 15, NOW, others=2)
+    health = digest(read, having(TWO), 15, NOW, others=2, cures=CURES)
     assert tuple(c.name for c in health.checks) == NAMES
     assert all(bool(c.todo) == (c.status is not Grade.OK) for c in health.checks)
+    assert all(c.runbook.startswith("https://wiki/runbook#") for c in health.checks if c.commands and c.runbook)
     assert all(c.value is not None or c.status is Grade.FAIL for c in health.checks)
     worst = max((c.status for c in health.checks), key=list(Grade).index)
     assert health.status is worst
@@ -266,12 +282,12 @@ RINGING = (
     ("alarms", "status", "detail", "todo"),
     [
         ((), Grade.OK, "no alarm is on", ""),
-        (RINGING[:1], Grade.WARN, "warning: ReaperFound", "docs/guides/runbook.md#reaper-found"),
+        (RINGING[:1], Grade.WARN, "warning: ReaperFound", "follow docs/guides/runbook.md#reaper-found"),
         (
             RINGING,
             Grade.FAIL,
             "act now: TicksAborted, TicksFailed; warning: ReaperFound",
-            "docs/guides/runbook.md#ticks-failed, docs/guides/runbook.md#reaper-found",
+            "follow docs/guides/runbook.md#ticks-failed, docs/guides/runbook.md#reaper-found",
         ),
     ],
 )
@@ -284,7 +300,11 @@ def test_alarms_that_are_on(alarms: tuple[Alarm, ...], status: Grade, detail: st
 def test_topic_without_subscribers_is_a_warning(subscribers: int, status: Grade) -> None:
     finding = check("subscribers", subscribers=subscribers)
     assert (finding.status, finding.value, finding.threshold) == (status, subscribers, 1)
-    assert ("ActNowTopicArn" in finding.todo) is (status is Grade.WARN)
+    subscribe = (
+        "aws sns subscribe --topic-arn arn:aws:sns:eu-central-1:123456789012:ActNow --protocol email "
+        "--notification-endpoint YOU@EXAMPLE.COM --region eu-central-1"
+    )
+    assert finding.commands == ((subscribe,) if status is Grade.WARN else ())
 
 
 NEEDED = sum(needed(settings()).values())
@@ -301,7 +321,7 @@ NEEDED = sum(needed(settings()).values())
 def test_functions_that_the_account_may_run_at_a_time(limit: int, unreserved: int, status: Grade, todo: str) -> None:
     finding = check("lambda-concurrency", concurrency=Concurrency(limit, unreserved, "eu-west-1"))
     assert (finding.status, finding.value, finding.threshold) == (status, unreserved, NEEDED)
-    assert todo.replace("others", "other functions") in finding.todo
+    assert todo.replace("others", "other functions") in " ".join((finding.todo, *finding.commands))
     assert bool(finding.todo) is (status is Grade.WARN)
 
 
@@ -314,9 +334,57 @@ def test_more_is_needed_where_more_goes_on_and_less_without_benchmarks() -> None
 def test_advised_concurrency_is_enough_and_more_than_the_present_one() -> None:
     """AWS takes a request for more than there is only."""
     busy = replace(settings(), max_in_flight=3000)
-    health = digest(replace(WELL, concurrency=Concurrency(1000, 1000, "eu-west-1")), busy, 15, NOW, others=2)
-    (todo,) = (c.todo for c in health.checks if c.name == "lambda-concurrency")
-    assert int(todo.rpartition(" ")[2]) >= max(1001, sum(needed(busy).values()))
+    health = digest(
+        replace(WELL, concurrency=Concurrency(1000, 1000, "eu-west-1")), busy, 15, NOW, others=2, cures=CURES
+    )
+    ((command,),) = (c.commands for c in health.checks if c.name == "lambda-concurrency")
+    assert int(command.rpartition(" ")[2]) >= max(1001, sum(needed(busy).values()))
+
+
+RUNBOOK = Path(__file__).resolve().parents[3] / "docs" / "guides" / "runbook.md"
+ALL_UNREAD: Mapping[str, Any] = dict.fromkeys(("runs", "children", "dead_letters", "tables", "unrecovered"), DENIED)
+ALL_BAD: Mapping[str, Any] = {
+    "schedules": (replace(TICKING, enabled=False),),
+    "runs": Runs(newest=NOW - timedelta(days=1), failed=(NOW - timedelta(hours=1),)),
+    "children": Children(2, NOW - timedelta(hours=1)),
+    "dead_letters": 3,
+    "tables": {"Troop-Events": "gone"},
+    "unrecovered": ("web", "it's"),
+    "alarms": RINGING,
+    "subscribers": 0,
+    "strays": StrayRecord(count=1, named=(Stray("Web's", "web"),)),
+    "concurrency": Concurrency(10, 10, "eu-west-1"),
+}
+
+
+def test_each_finding_has_commands_to_paste_with_real_names() -> None:
+    checks = [c for c in digest_of(**ALL_BAD).checks if c.status is not Grade.OK]
+    assert {c.name for c in checks} == {*NAMES, *("alarms", "subscribers", "stray-items", "lambda-concurrency")} - {
+        "calendars"
+    }
+    pasted = {c.name: [shlex.split(command) for command in c.commands] for c in checks}
+    assert all(pasted.values())
+    for words in (words for commands in pasted.values() for words in commands):
+        assert words[0] in ("aws", "troop", "AWS_REGION=eu-central-1"), words
+        assert not {"UNIT", "GROUP", "TABLE", "ARN", "NAME", "QUEUE"} & {*words}, words
+    assert pasted["units-unrecovered"][1:] == [
+        ["troop", "--region", "eu-central-1", "opt-in", unit] for unit in ("it's", "web")
+    ]
+    item = pasted["stray-items"][1]
+    assert json.loads(item[item.index("--key") + 1]) == {"unit": {"S": "Web's"}}
+    assert {c.name: c.runbook for c in checks}["dead-letters"] == "https://wiki/runbook#dead-letters"
+    headings = re.findall(r"^## (.+)$", RUNBOOK.read_text(encoding="utf-8"), re.MULTILINE)
+    anchors = {heading.lower().replace(" ", "-") for heading in headings}
+    named = {c.runbook.partition("#")[2] for c in (*checks, *digest_of(**ALL_UNREAD).checks) if "//wiki" in c.runbook}
+    assert named <= anchors
+
+
+def test_digest_names_the_last_tick_and_the_next_one() -> None:
+    health = digest_of()
+    assert (health.last_tick, health.next_tick) == (at("12:00:02"), at("12:15"))
+    assert digest_of(runs=DENIED).last_tick is None
+    frozen = calendar(freezes=[{"from": "2026-11-20", "to": "2027-12-10", "reason": "the move"}])
+    assert digest_of({"default": frozen}).next_tick is None
 
 
 def earlier(name: str, part: str, days: int, *, empty: bool = False) -> EarlierTable:

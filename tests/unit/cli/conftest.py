@@ -99,6 +99,7 @@ class FakeApi:
     log: list[dict[str, Any]] = field(default_factory=list)
     switch: dict[str, Any] = field(default_factory=lambda: {"halted": False, "leashed": True})
     checks: list[dict[str, Any]] = field(default_factory=list)
+    ticks: dict[str, str | None] = field(default_factory=dict)
     time_zones: str | None = zones.VERSION
     calls: list[tuple[str, str, Any]] = field(default_factory=list)
     estimate: dict[str, Any] = field(default_factory=lambda: copy.deepcopy(ESTIMATE))
@@ -161,7 +162,7 @@ class FakeApi:
             return Answer(200, dict(self.switch))
         grades = [check["status"] for check in self.checks]
         worst = next((grade for grade in ("fail", "warn") if grade in grades), "ok")
-        return Answer(200, {"status": worst, "time_zones": self.time_zones, "checks": self.checks})
+        return Answer(200, {"status": worst, "time_zones": self.time_zones, "checks": self.checks, **self.ticks})
 
     def changes(self) -> list[tuple[str, Any]]:
         """The changes that were asked for: (path, body)."""

@@ -8,7 +8,7 @@ from pydantic import Field
 from troop.chaos.health import Grade
 from troop.chaos.wiring import health
 from troop.shared.api.errors import answers
-from troop.shared.api.models import Out
+from troop.shared.api.models import Moment, Out
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
@@ -22,6 +22,8 @@ class CheckOut(Out):
     threshold: int = Field(description="The expected value")
     detail: str
     todo: str = Field(description='What to do about it; "" if nothing')
+    commands: list[str] = Field(description="Commands that help with it, with the deployment's own names and ARNs")
+    runbook: str = Field(description='Address of the runbook\'s entry about it; "" if there is none')
 
 
 class HealthOut(Out):
@@ -29,6 +31,8 @@ class HealthOut(Out):
 
     status: Grade
     time_zones: str = Field(description="The functions' release of the IANA time zones")
+    last_tick: Moment | None = Field(description="When the last tick came; null if none has come, or if it is unknown")
+    next_tick: Moment | None = Field(description="When the next tick is due; null if no window opens within 21 days")
     checks: list[CheckOut]
 
 

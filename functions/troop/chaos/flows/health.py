@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from troop.chaos.aws.health_reads import HealthReads
+from troop.chaos.cures import Cures
 from troop.chaos.health import Digest, digest
 from troop.shared.settings import Settings
 
@@ -20,6 +21,7 @@ class Health:
 
     Attributes:
         others: the number of schedules besides those of calendars.
+        cures: makes the commands that checks name.
     """
 
     settings: Settings
@@ -27,11 +29,12 @@ class Health:
     others: int
     reads: HealthReads
     clock: Callable[[], datetime]
+    cures: Cures
 
     def check(self) -> Digest:
         """Runs every check as of now."""
         now = self.clock()
-        return digest(self.reads.observe(now), self.settings, self.tick_minutes, now, self.others)
+        return digest(self.reads.observe(now), self.settings, self.tick_minutes, now, self.others, self.cures)
 
 
 @dataclass

@@ -12,6 +12,7 @@ from troop.chaos.aws.change_calendars import read_period
 from troop.chaos.aws.health_reads import CALENDARS_READ, HealthReads
 from troop.chaos.aws.queue import Queue
 from troop.chaos.change_calendars import ChangePeriod, documents
+from troop.chaos.cures import Cures
 from troop.chaos.flows.health import Health, RememberedHealth
 from troop.chaos.flows.repairs import DeadLetters
 from troop.chaos.tick_times import last_spans
@@ -40,7 +41,15 @@ def health() -> Health:
         state=variable(Variable.STATE_TABLE),
     )
     tick_minutes, others = int(variable(Variable.TICK_MINUTES)), int(variable(Variable.OTHER_SCHEDULES))
-    return Health(settings(), tick_minutes, others, reads, environment.now)
+    cures = Cures(
+        deployment=settings().deployment,
+        region=quick_client("sqs").meta.region_name,
+        machine=reads.machine,
+        schedule_group=reads.schedule_group,
+        queue=reads.queue,
+        group_tags=variable(Variable.GROUP_TAGS_TABLE),
+    )
+    return Health(settings(), tick_minutes, others, reads, environment.now, cures)
 
 
 @cache
@@ -63,7 +72,8 @@ def health_and_alarms() -> RememberedHealth:
         changes=_change_periods,
         deployment=settings().deployment,
     )
-    return RememberedHealth(replace(seen, reads=reads))
+    cures = replace(seen.cures, act_now=alarms.act_now, runbook=variable(Variable.RUNBOOK))
+    return RememberedHealth(replace(seen, reads=reads, cures=cures))
 
 
 def _change_periods(now: datetime) -> tuple[ChangePeriod, ...]:

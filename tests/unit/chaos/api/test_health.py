@@ -46,6 +46,8 @@ def test_all_is_well(deployed: Deployed) -> None:
         "threshold": 6,
         "detail": "6 of 6 schedules are enabled",
         "todo": "",
+        "commands": [],
+        "runbook": "",
     }
     checks = {c["name"]: (c["value"], c["threshold"]) for c in body["checks"]}
     assert checks["tables"] == (6, 6)
@@ -285,7 +287,7 @@ def test_active_alarms_are_listed_with_their_runbook_entries(deployed: Deployed)
     assert failing(body) == {"alarms": "act now: TicksFailed; warning: ReaperFound"}
     (check,) = [c for c in body["checks"] if c["name"] == "alarms"]
     assert (check["status"], check["value"]) == ("fail", 2)
-    assert check["todo"] == "docs/guides/runbook.md#TicksFailed, docs/guides/runbook.md#ReaperFound"
+    assert check["todo"] == "follow docs/guides/runbook.md#TicksFailed, docs/guides/runbook.md#ReaperFound"
 
 
 def test_alarms_of_more_than_one_page(deployed: Deployed) -> None:
@@ -309,7 +311,7 @@ def test_an_account_that_runs_few_functions_at_a_time(deployed: Deployed) -> Non
     assert body["status"] == "warn"
     assert "at most 10 functions at a time here" in failing(body)["lambda-concurrency"]
     (check,) = [c for c in body["checks"] if c["name"] == "lambda-concurrency"]
-    assert f"--region {REGION} --service-code lambda --quota-code L-B99A9384" in check["todo"]
+    assert f"--region {REGION} --service-code lambda --quota-code L-B99A9384" in check["commands"][0]
 
 
 def test_tables_that_an_earlier_deployment_has_left(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from tests.unit.cli.conftest import FakeApi, Run, event
 NOW = datetime(2026, 11, 20, 15, 0, tzinfo=UTC)
 STATES = [("a", "too small"), ("a", "too small"), ("b", "opted out"), ("c", "taking part"), ("d", "too small")]
 DENIED = Answer(403, {"Message": "User: x is not authorized to perform: y"})
+TICKS = {"last_tick": "2026-11-20T14:45:00.000Z", "next_tick": "2026-11-23T09:00:00.000Z"}
 LAST_TICK = {
     "name": "ticks-missing",
     "status": "ok",
@@ -34,6 +35,7 @@ def deployed(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     api.switch |= {"changed_by": "arn:aws:sts::1:assumed-role/x/ada", "changed_at": "2026-11-20T09:00:00Z"}
     api.switch["reason"] = "an incident"
     api.checks = [LAST_TICK, LAST_TICK | {"name": "alarms", "status": "fail"}]
+    api.ticks = dict(TICKS)
     api.add("web")
     api.add("ledger", opt_out=True)
     api.add("vault", groups=2, protected="troop:protected")
@@ -51,13 +53,32 @@ def test_the_state_at_a_glance(run: Run) -> None:
     for words in (
         "leashed: it decides and records, and terminates nothing (ada, 2026-11-20 09:00:00 UTC: an incident)",
         "fail (alarms)",
-        "the last tick came at 2026-11-20T14:45:00Z",
+        "ticks       on time; last 14:45, next Mon 2026-11-23 09:00 UTC",
         "1 taking part, 1 opted out, 1 protected",
         "1 RECOVERED",
         "$1.25",
     ):
         assert words in result.stdout
     assert "r2" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("ticks", "finding", "words"),
+    [
+        ({}, {"detail": "the last tick came at 2026-11-20T14:45:00Z"}, "the last tick came at 2026-11-20 14:45:00 UTC"),
+        ({"last_tick": None, "next_tick": "2026-11-20T15:15:00.000Z"}, {}, "none has come yet; next 15:15 UTC"),
+        (
+            TICKS | {"next_tick": "2026-11-20T15:15:00.000Z"},
+            {"status": "fail", "detail": "3 have been due since 2026-11-20T14:00:00Z"},
+            "3 have been due since 2026-11-20 14:00:00 UTC; last 14:45, next 15:15 UTC",
+        ),
+    ],
+)
+def test_ticks_that_do_not_come_say_since_when(
+    run: Run, api: FakeApi, ticks: dict[str, Any], finding: dict[str, Any], words: str
+) -> None:
+    api.ticks, api.checks = ticks, [LAST_TICK | finding]
+    assert f"ticks       {words}\n" in run("status").stdout
 
 
 STRAY = {

@@ -122,6 +122,25 @@ def test_doctor(run: Run, api: FakeApi, checks: list[dict[str, Any]], words: tup
     assert '"checks"' in as_json.stdout
 
 
+def test_doctor_prints_each_command_on_a_line_of_its_own_for_pasting(run: Run, api: FakeApi) -> None:
+    subscribe = "aws sns subscribe --topic-arn arn:aws:sns:eu-central-1:111122223333:ActNow --protocol email"
+    subscribers = {
+        "name": "subscribers",
+        "status": "warn",
+        "value": 0,
+        "threshold": 1,
+        "detail": "no mail since 2026-11-20T14:45:00Z",
+        "todo": "subscribe the people on call",
+        "commands": [subscribe],
+        "runbook": "https://wiki/runbook#who-receives-alarms",
+    }
+    api.checks = [subscribers]
+    lines = run("doctor").stdout.splitlines()
+    at = lines.index("subscribers: subscribe the people on call; see https://wiki/runbook#who-receives-alarms")
+    assert lines[at + 1].strip() == subscribe
+    assert "no mail since 2026-11-20 14:45:00 UTC" in run("doctor").stdout
+
+
 def test_the_doctor_warns_of_units_whose_policy_cannot_be_read(run: Run, ok: Callable[..., Any], api: FakeApi) -> None:
     api.add("web")
     api.add("ledger", groups=2, problem="tag troop:probability is 'often'")

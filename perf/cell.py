@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from cli.client.api import SignedApi
+from cli.client.signed_api import SignedApi
 from local.launcher import LocalAccount
 from local.settings import local_settings
 from local.simulated_nodes import SimulatedNodes

@@ -10,7 +10,6 @@ from typing import Any
 
 from cli.client import retries
 from cli.client.api import Answer, Api, UnreachableError
-from cli.shared import aws
 from cli.shared.errors import CliError, Exit
 
 _PLACE = re.compile(r"(?<![.\w])(?:body|query)(?:\.([\w.]+))?: ")
@@ -74,6 +73,8 @@ class Calls:
         body: Mapping[str, Any] | None,
         how: retries.Patience | None = None,
     ) -> Answer:
+        from cli.shared import aws  # here, because help and completion need no AWS SDK
+
         try:
             with aws.translated_errors():
                 answer = retries.request(self.api, method, path, query, body, sleep=self.sleep, how=how)
@@ -134,6 +135,8 @@ class Calls:
         )
 
     def _forbidden(self, answer: Answer, method: str, path: str) -> CliError:
+        from cli.shared import aws
+
         message, kind = answer.message.lower(), answer.error
         if "ExpiredToken" in kind or ("expired" in message and "signature" not in message):
             return CliError(Exit.EXPIRED_CREDENTIALS, aws.EXPIRED)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cli.client.api import Answer, Api, SignedApi
+from cli.client.api import Answer, Api
 from cli.client.client import TroopClient
-from cli.client.deployment import Deployment, find_deployment
-from cli.shared import aws, show
+from cli.shared import show
 from cli.shared.context import Options
 from troop.shared.version import VERSION, VERSION_HEADER, is_older
+
+if TYPE_CHECKING:
+    from cli.client.deployment import Deployment
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,11 @@ def connect(options: Options) -> Connection:
     Raises:
         CliError: credentials, region, deployment or network are wrong.
     """
+    # Here, because help and completion need no AWS SDK, whose import takes longer than they do.
+    from cli.client.deployment import find_deployment
+    from cli.client.signed_api import SignedApi
+    from cli.shared import aws
+
     session = aws.make_light_session(options.profile, options.region)
     deployment = find_deployment(session, options.deployment)
     api = VersionCheck(SignedApi(deployment.api_url, session, aws.ca_bundle()), str(deployment))
@@ -78,7 +85,7 @@ class VersionCheck:
     def request(
         self, method: str, path: str, query: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
     ) -> Answer:
-        """Sends a request; see :class:`cli.client.api.SignedApi`."""
+        """Sends a request; see :class:`cli.client.signed_api.SignedApi`."""
         answer = self.api.request(method, path, query, body)
         deployed = answer.headers.get(VERSION_HEADER, "")
         # Several threads send requests; the lock is never released, so that only the first of them prints.

@@ -16,10 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from cli.client import connection, deployment
-from cli.shared import aws
+from cli.client import connection
 from cli.shared.context import Options
 
 SECONDS = 2.0
@@ -133,18 +130,27 @@ def _schedules(options: Options, _words: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _deployments(options: Options, _words: Mapping[str, Any]) -> Iterable[str]:
+    from cli.client import deployment
+    from cli.shared import aws
+
     return deployment.deployments(aws.make_light_session(options.profile, options.region))
 
 
 def _profiles(_options: Options, _words: Mapping[str, Any]) -> Iterable[str]:
+    from cli.shared import aws
+
     return aws.Session().available_profiles
 
 
 def _regions(_options: Options, _words: Mapping[str, Any]) -> Iterable[str]:
+    from cli.shared import aws
+
     return aws.known_regions(aws.Session())
 
 
 def _sizes(_options: Options, words: Mapping[str, Any]) -> Iterable[str]:
+    import yaml
+
     path = Path(str(words["file"]))
     path = path / "benchmark.yaml" if path.is_dir() else path
     with path.open("rb") as file:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cli.chaos.switch import describe
 from cli.client.connection import Connection, connection
-from cli.client.deployment import Deployment
 from cli.shared import show
 from cli.shared.context import confirm
 from cli.shared.errors import CliError, Exit
 from troop.shared import values
 from troop.shared.outputs import STATE_TABLE
 from troop.shared.state_keys import REAPER_OFF, SCHEDULES_OFF
+
+if TYPE_CHECKING:
+    from cli.client.deployment import Deployment
 
 Reason = Annotated[
     str | None,

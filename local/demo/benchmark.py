@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from cli.client.api import SignedApi
+from cli.client.signed_api import SignedApi
 from local.demo.failure import DemoFailed
 from local.demo.narrator import Narrator
 from local.launcher import LocalAccount

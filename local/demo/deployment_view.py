@@ -8,7 +8,7 @@ from typing import Any
 
 from boto3.dynamodb.types import TypeDeserializer
 
-from cli.client.api import SignedApi
+from cli.client.signed_api import SignedApi
 from local.launcher import LocalAccount
 
 _plain = TypeDeserializer().deserialize

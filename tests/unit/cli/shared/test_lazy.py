@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import subprocess
 import sys
@@ -15,6 +16,8 @@ import typer
 from typer.testing import CliRunner
 
 from cli.app import app
+from cli.client import suggestions
+from cli.shared.context import Options
 from cli.shared.errors import Exit
 from cli.shared.examples import EXAMPLES
 from cli.shared.lazy import LazyCommand
@@ -48,20 +51,20 @@ def test_every_command_is_listed() -> None:
 MODULES = """import sys
 from cli.app import app
 try:
-    app(sys.argv[1:])
+    app(sys.argv[1:], prog_name="troop")
 finally:
     print(*sys.modules, file=sys.stderr)
 """
 
 
-ENVIRONMENT = os.environ | {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "secret"}
+ENVIRONMENT = {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "secret"}
 
 
 def imported(*words: str, code: int = 0) -> set[str]:
     """Lists the modules that a run of the command imports."""
     paths = os.pathsep.join([str(ROOT), str(ROOT / "functions")])
-    line = [sys.executable, "-c", MODULES, *words]
-    ended = subprocess.run(line, capture_output=True, text=True, timeout=60, env=ENVIRONMENT | {"PYTHONPATH": paths})
+    line, environment = [sys.executable, "-c", MODULES, *words], os.environ | ENVIRONMENT | {"PYTHONPATH": paths}
+    ended = subprocess.run(line, capture_output=True, text=True, timeout=60, env=environment)
     assert ended.returncode == code, ended.stderr
     return set(ended.stderr.split())
 
@@ -92,7 +95,11 @@ def test_each_example_in_a_help_is_a_line() -> None:
 @pytest.mark.parametrize(
     ("words", "needless"),
     [
-        (("events", "--help"), {"yaml", "holidays", "troop.bench.definition.plan", "troop.report", "troop.chaos.aws"}),
+        (
+            ("events", "--help"),
+            {"botocore", "rich", "yaml", "holidays", "troop.bench.definition.plan", "troop.report", "troop.chaos.aws"},
+        ),
+        (("leash", "--help"), {"botocore", "rich", "yaml", "holidays", "troop.bench.definition.plan"}),
         (("bench", "--help"), {"troop.report", "troop.chaos.aws", "cli.commands.bench_compare"}),
         (("simulate", "--help"), {"boto3", "troop.bench", "troop.report", "troop.chaos.aws"}),
         (("policy", "diff", "--help"), {"troop.bench.definition.plan", "troop.report", "troop.chaos.aws"}),
@@ -100,8 +107,20 @@ def test_each_example_in_a_help_is_a_line() -> None:
 )
 def test_a_command_imports_only_what_it_needs(words: tuple[str, ...], needless: set[str]) -> None:
     modules = imported(*words)
-    assert f"cli.commands.{words[0]}" in modules
+    assert TROOP.commands[words[0]].source.partition(":")[0] in modules
     assert not modules & needless
+
+
+def test_completion_from_the_cache_needs_no_sdk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    line = {"_TROOP_COMPLETE": "complete_bash", "COMP_WORDS": "troop group w", "COMP_CWORD": "2"}
+    for name, value in (ENVIRONMENT | line | {"XDG_CACHE_HOME": str(tmp_path)}).items():
+        monkeypatch.setenv(name, value)
+    file = suggestions.cache_file("_groups", Options())
+    file.parent.mkdir()
+    file.write_text(json.dumps([{"unit": "web"}]))
+    modules = imported()
+    assert "cli.client.suggestions" in modules
+    assert not modules & {"botocore", "pydantic", "rich", "yaml", "holidays"}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ import boto3
 import pytest
 from botocore.exceptions import NoCredentialsError
 
-from cli.client.api import Answer, SignedApi, UnreachableError
+from cli.client.api import Answer, UnreachableError
+from cli.client.signed_api import SignedApi
 from tests.serving import Quiet, running
 from troop.shared.version import VERSION
 

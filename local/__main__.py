@@ -1,9 +1,9 @@
 """Implements `python -m local`.
 
 `up`: local AWS with Troop, until Ctrl-C; `demo`: a complete demonstration; `bench`: a benchmark; `first-hour`: the
-steps of docs/start/first-hour.md; `pictures`: the pictures of the documents; `tools`: the tools of the benchmarks with
-Cassandra; `latte`: the load generator for nodes; `web`: the benchmark web-scale; `ring`: the fleet cassandra, which
-loses a server.
+commands of docs/start/first-hour.md; `pictures`: the pictures of the documents; `tools`: the tools of the benchmarks
+with Cassandra; `latte`: the load generator for nodes; `web`: the benchmark web-scale; `ring`: the fleet cassandra,
+which loses a server.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from . import latte, ring, web
 from .demo.benchmark import put_data, tell_benchmark
 from .demo.story import tell
 from .deployment import DeploymentError
-from .first_hour.walk import walk
+from .guides.walk import first_hour
 from .launcher import LocalAccount
 from .pictures.take import FOLDER, take
 from .process import AccountError, write_private
@@ -41,8 +41,8 @@ def main() -> int:
     demo.set_defaults(run=lambda _: tell())
     bench = commands.add_parser("bench", help="run a benchmark, and show its results and its teardown")
     bench.set_defaults(run=lambda _: tell_benchmark())
-    hour = commands.add_parser("first-hour", help="run the steps of docs/start/first-hour.md")
-    hour.set_defaults(run=lambda _: walk())
+    hour = commands.add_parser("first-hour", help="run the commands of docs/start/first-hour.md")
+    hour.set_defaults(run=lambda _: first_hour())
     pictures = commands.add_parser("pictures", help="take the pictures of the documents: dashboards, page, report")
     pictures.add_argument("--out", type=Path, default=FOLDER, metavar="FOLDER", help="output (default: %(default)s)")
     pictures.add_argument(

@@ -53,6 +53,7 @@ WORKERS = {
     "test_bench_reach.py": "terminations",
     "test_bench_smoke.py": "terminations",
     "test_fleet.py": "fleets",
+    "test_guides.py": "terminations",
     "test_ui.py": "fleets",
     "test_web_scale.py": "terminations",
 }

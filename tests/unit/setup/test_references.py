@@ -22,7 +22,7 @@ SOURCES = {
     ],
 )
 def test_names_that_exist_are_accepted(reference: str) -> None:
-    assert list(missing({**SOURCES, "docs/a.md": reference, "stack.py": 'client("ec2")'})) == []
+    assert list(missing({**SOURCES, "docs/x/a.md": reference, "stack.py": 'client("ec2")'})) == []
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,9 @@ def test_names_that_exist_are_accepted(reference: str) -> None:
     ],
 )
 def test_names_that_do_not_exist_are_reported(reference: str) -> None:
-    assert list(missing({**SOURCES, "docs/a.md": f"# Title\n\nSee `{reference}`."})) == [f"docs/a.md:3: {reference}"]
+    assert list(missing({**SOURCES, "docs/x/a.md": f"# Title\n\nSee `{reference}`."})) == [
+        f"docs/x/a.md:3: {reference}"
+    ]
 
 
 @pytest.mark.parametrize(

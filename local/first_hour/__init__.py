@@ -1,1 +1,0 @@
-"""Runs the steps of docs/start/first-hour.md on local AWS."""

@@ -1,0 +1,1 @@
+"""Runs the commands of the documents on local AWS, and compares what they print with what the documents show."""

@@ -123,6 +123,7 @@ openapi: setup  ## generate from the code: docs/reference, the runbook's tables 
 	@$(BIN)/python -m infra.alarms_doc
 	@$(BIN)/python -m infra.metrics_doc
 	@$(BIN)/python -m infra.notifications_doc
+	@$(BIN)/python -m perf.price --document
 
 constraints: .venv/.ready  ## pin the packages of pyproject.toml with digests in uv.lock and requirements*.txt; ARGS=--upgrade: newest versions
 	@scripts/constraints $(ARGS)

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from infra import ROOT
-from infra.generated import filled, synthesised, table
+from infra.generated import filled, table
 from infra.queries import QUERIES
+from infra.roles_doc import synthesised
 from troop.shared.metrics import NAMESPACE
 
 PATH = ROOT / "docs" / "guides" / "runbook.md"

@@ -4,14 +4,7 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
-
-import aws_cdk as cdk
-
-from infra.settings import PREFIX, read_settings, written_context
-from infra.stack import TroopStack
+from collections.abc import Iterable, Sequence
 
 END = "<!-- end -->"
 
@@ -34,13 +27,3 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Returns a table in Markdown."""
     cells = [head, ["---"] * len(head), *([cell.replace("|", r"\|") for cell in row] for row in rows)]
     return "".join(f"| {' | '.join(row)} |\n" for row in cells)
-
-
-def synthesised(**settings: Any) -> Mapping[str, Any]:
-    """Returns the template of a deployment with the settings of ``cdk.json``, save those given (without prefix)."""
-    context = written_context() | {PREFIX + key: value for key, value in settings.items()}
-    with tempfile.TemporaryDirectory() as folder:
-        app = cdk.App(context=context, outdir=folder)
-        name = TroopStack(app, read_settings(context)).artifact_id
-        template: Mapping[str, Any] = app.synth().get_stack_artifact(name).template
-    return template

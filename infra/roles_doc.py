@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import aws_cdk as cdk
+
 from infra import ROOT
-from infra.generated import filled, synthesised, table
+from infra.generated import filled, table
 from infra.permissions import WRITE_ITEMS
-from infra.settings import PREFIX, written_context
+from infra.settings import PREFIX, read_settings, written_context
+from infra.stack import TroopStack
 from troop.bench.definition.names import ANY_RUN
 
 PATH = ROOT / "docs" / "reference" / "security.md"
@@ -288,6 +292,16 @@ def _short(name: str) -> str:
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
+
+
+def synthesised(**settings: Any) -> Template:
+    """Returns the template of a deployment with the settings of ``cdk.json``, save those given (without prefix)."""
+    context = written_context() | {PREFIX + key: value for key, value in settings.items()}
+    with tempfile.TemporaryDirectory() as folder:
+        app = cdk.App(context=context, outdir=folder)
+        name = TroopStack(app, read_settings(context)).artifact_id
+        template: Template = app.synth().get_stack_artifact(name).template
+    return template
 
 
 if __name__ == "__main__":

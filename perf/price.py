@@ -1,6 +1,7 @@
 """Estimates the monthly cost of Troop, item by item: by list price, and after the permanent free tier of AWS.
 
     python -m perf.price [--groups 1000] [--probability 0.2] [--recovery 180]
+    python -m perf.price --document     # writes the table in docs/background/costs.md
 
 The number of recovery checks comes from the product (``troop/chaos/recovery.py``); all other arithmetic is here.
 Prices are those of us-east-1, in US dollars, from the AWS pages that ``PRICES`` names. Check them before you rely on a
@@ -13,7 +14,11 @@ import argparse
 from dataclasses import dataclass
 from itertools import accumulate
 
+from infra import ROOT
+from infra.generated import filled, table
 from troop.chaos.recovery import CONFIRM_WAIT, wait_before
+
+PATH = ROOT / "docs" / "background" / "costs.md"
 
 DAYS, HOURS, TICKS_A_DAY = 21, 730, 28
 """Business days and hours of a month; ticks of a day, from 09:00 to 15:45, every 15 minutes."""
@@ -109,12 +114,47 @@ def month(groups: int, probability: float, recovery: float) -> list[Item]:
     ]  # fmt: skip
 
 
+def text(document: str) -> str:
+    """Returns docs/background/costs.md with current costs of a month: idle, and with 1,000 groups at 0.2."""
+    idle, used = month(20, 0, 180), month(1000, 0.2, 180)
+    rows = [
+        (one.description, _arithmetic(one), _dollars(none.price), _dollars(one.price))
+        for none, one in zip(idle, used, strict=True)
+    ]
+    for name, total in (("by list price", _by_list), ("after what is always free", _left)):
+        rows.append((f"**{name}**", "", _dollars(total(idle)), _dollars(total(used))))
+    return filled(document, "month", table(["item", "units in use", "idle", "in use"], rows))
+
+
+def _by_list(items: list[Item]) -> float:
+    return sum(item.price for item in items)
+
+
+def _left(items: list[Item]) -> float:
+    return sum(after_free(items).values())
+
+
+def _arithmetic(item: Item) -> str:
+    price, units = PRICES[item.kind][0], f"{item.units:,.0f}" if item.units >= 10 else f"{item.units:.3g}"
+    if price >= 0.01:
+        return f"{units} x ${price:.2f}"
+    return f"{units} x ${price * 1e6:.5g} / million" if price < 1e-5 else f"{units} x ${price * 1000:.4g} / 1,000"
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:.2f}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--groups", type=int, default=1000)
     parser.add_argument("--probability", type=float, default=0.2)
     parser.add_argument("--recovery", type=float, default=180, help="seconds until a group recovers")
+    parser.add_argument("--document", action="store_true", help="write the table in docs/background/costs.md")
     options = parser.parse_args()
+    if options.document:
+        PATH.write_text(text(PATH.read_text(encoding="utf-8")), encoding="utf-8")
+        return
     items = month(options.groups, options.probability, options.recovery)
     print(f"{options.groups:,} groups at {options.probability:g}, recovered after {options.recovery:g} s")
     print(f"\n{'item':<66}{'units':>14}{'a month':>9}")

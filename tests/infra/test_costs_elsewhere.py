@@ -18,7 +18,6 @@ BY_LIST = [sum(item.price for item in items) for items in (IDLE, IN_USE)]
     [
         ("README.md", "Both run serverless", BY_LIST[:1]),
         ("docs/background/comparison.md", "| **Costs** |", BY_LIST),
-        ("docs/background/performance.md", "month costs, item by item", BY_LIST),
     ],
 )
 def test_monthly_costs_are_alike_in_all_documents(document: str, begins: str, costs: list[float]) -> None:

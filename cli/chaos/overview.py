@@ -22,6 +22,19 @@ def units_by_state(groups: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return dict(sorted(counts, key=lambda pair: pair[0] != TAKING_PART))
 
 
+def odds(groups: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns how many units take part, and the number of terminations to expect of them on a business day.
+
+    Each unit counts with its probability, the lowest of its groups. Caps, and days between terminations, can prevent
+    some.
+    """
+    lowest: dict[str, float] = {}
+    for group in groups:
+        if outlook(group)["takes_part"]:
+            lowest[group["unit"]] = min(lowest.get(group["unit"], 1.0), group["probability"])
+    return {"units": len(lowest), "a_day": sum(lowest.values())}
+
+
 def events_by_status(events: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """Counts events by status, the most frequent first."""
     return dict(Counter(str(event["status"]) for event in events).most_common())

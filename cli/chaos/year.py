@@ -12,6 +12,9 @@ from troop.chaos.slowness import is_slow, usual
 DAYS = 365
 LAST = 10
 """Recoveries of a unit that its view shows."""
+LATELY_DAYS = 30
+MOST_SLOWER = 3
+"""The most slow units that are named."""
 
 _HAPPENED = frozenset({"TERMINATED", "RECOVERED", "UNRECOVERED", "GROUP_DELETED"})
 """Statuses of events whose instance Troop terminated."""
@@ -71,3 +74,39 @@ def recoveries(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         if seconds is not None:
             before.insert(0, seconds)
     return {"points": points[-LAST:], "usual": usual(earlier.get(newest, []))}
+
+
+def lately(events: Iterable[Mapping[str, Any]], since: date) -> dict[str, Any]:
+    """Compares the recoveries of each unit since a day with its earlier ones by the same method.
+
+    Returns:
+        ``units``: the units that can be judged: with a usual time, or with an event that has not recovered in time.
+        ``usual``: those of them that always recovered within their usual time. ``slower``: the slowest units, with how
+        many times their usual time they took. ``unrecovered``: the units that once did not recover in time.
+    """
+    earlier: dict[tuple[str, str], list[float]] = {}
+    judged: set[str] = set()
+    slower: dict[str, float] = {}
+    unrecovered: set[str] = set()
+    for event in sorted(events, key=lambda one: str(one["at"])):
+        unit, seconds, recent = str(event["unit"]), event.get("recovery_seconds"), str(event["day"]) >= str(since)
+        before = earlier.setdefault((unit, str(event.get("method"))), [])
+        if recent and event["status"] == "UNRECOVERED":
+            unrecovered.add(unit)
+        if seconds is None:
+            continue
+        usually = usual(before)
+        if recent and usually is not None:
+            judged.add(unit)
+            if is_slow(seconds, usually):
+                slower[unit] = max(slower.get(unit, 0.0), seconds / usually)
+        before.insert(0, seconds)
+    judged |= unrecovered
+    slowest = sorted(slower.items(), key=lambda pair: -pair[1])[:MOST_SLOWER]
+    return {
+        "days": LATELY_DAYS,
+        "units": len(judged),
+        "usual": len(judged - unrecovered - slower.keys()),
+        "slower": [{"unit": unit, "times": round(times, 1)} for unit, times in slowest],
+        "unrecovered": sorted(unrecovered)[:MOST_SLOWER],
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -41,3 +42,21 @@ def _open(client: TroopClient, kind: str) -> list[dict[str, Any]]:
     records = [record for record in fetch(_NEWEST) if not record["ended_at"]]
     costs = side_by_side.answers({str(record[kind]): partial(cost, record) for record in records[:_COSTED]})
     return [record | {"cost_so_far": costs.get(str(record[kind]))} for record in records]
+
+
+MOST_OF_MONTH = 500
+"""The newest runs among which those of a month are: five pages of the API."""
+
+
+def month_cost(client: TroopClient, now: datetime) -> dict[str, Any]:
+    """Returns what the runs of the current month, in UTC, have cost by currency: of those that have ended and whose
+    cost is known. ``limited`` is whether there can be more runs than were read.
+    """
+    begin = f"{now.astimezone(UTC):%Y-%m}"
+    newest = client.benchmarks.runs(MOST_OF_MONTH)
+    runs = [run for run in newest if str(run["at"]).startswith(begin)]
+    amounts: dict[str, float] = {}
+    for run in runs:
+        if cost := run["cost"]:
+            amounts[cost["currency"]] = amounts.get(cost["currency"], 0.0) + cost["amount"]
+    return {"runs": len(runs), "amounts": amounts, "limited": len(runs) == MOST_OF_MONTH}

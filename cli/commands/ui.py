@@ -30,14 +30,12 @@ from cli.web.overview_reader import OverviewReader
 from cli.web.page_benchmarks import PageBenchmarks
 from cli.web.page_server import MOST_WEEKS, PageServer
 from cli.web.proxy import HOST, exit_code, stop_on_signals, unguessable_host
-from troop.chaos.expected_ticks import expected_ticks
 from troop.report.assets import MissingChartsError
 
 _CACHE_SECONDS = 60.0
 """The time for which a forecast uses the facts of the account: a large account takes many calls."""
 
 _SETTINGS_SECONDS = 600.0
-_DAYS_AHEAD = 14
 
 
 def ui(
@@ -64,8 +62,9 @@ def ui(
         fetch = report_source.download if aws.is_local() else None
         overview = OverviewReader(
             conn.client,
-            NextTick(lambda: live_account.deployed_settings(session, conn.deployment)),
+            CachedSettings(lambda: live_account.deployed_settings(session, conn.deployment)),
             lambda: ungrouped.read(ec2),
+            ahead.basis,
         )
         benchmarks = PageBenchmarks(
             conn.client.benchmarks, lambda: aws.make_session(options.profile, options.region), times.now
@@ -138,27 +137,22 @@ def read(session: boto3.Session, deployment: Deployment) -> Basis:
 
 
 @dataclass
-class NextTick:
-    """Computes the next tick from the deployed settings, which it reads at most every ten minutes."""
+class CachedSettings:
+    """The deployed settings, which it reads at most every ten minutes."""
 
     read: Callable[[], TriedSettings]
     clock: Callable[[], float] = time.monotonic
     _settings: tuple[float, TriedSettings] | None = None
 
-    def __call__(self, now: datetime) -> tuple[datetime, str] | None:
-        """Returns the next tick after ``now``, and its calendar; None if no window opens within two weeks.
+    def __call__(self) -> TriedSettings:
+        """Returns the settings.
 
         Raises:
-            CliError: the settings cannot be read.
+            CliError: they cannot be read.
         """
         if self._settings is None or self.clock() - self._settings[0] > _SETTINGS_SECONDS:
             self._settings = self.clock(), self.read()
-        settings = self._settings[1]
-        for days in (1, 4, _DAYS_AHEAD):
-            calendars = settings.chaos.calendars.values()
-            if ticks := expected_ticks(calendars, settings.tick_minutes, now, now + timedelta(days=days)):
-                return ticks[0]
-        return None
+        return self._settings[1]
 
 
 @dataclass

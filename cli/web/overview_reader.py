@@ -1,4 +1,4 @@
-"""Reads what the page's overview shows, each part at its own pace, for all tabs together."""
+"""Reads what the page's overview shows, each part by itself and at its own pace, for all tabs together."""
 
 from __future__ import annotations
 
@@ -10,109 +10,110 @@ from functools import partial
 from typing import Any
 
 from cli.chaos import malformed, overview, year
+from cli.chaos.units import outlook
 from cli.client.client import EVENTS_PAGE, TroopClient
-from cli.client.open_benchmarks import open_fleets, open_runs
+from cli.client.open_benchmarks import month_cost, open_fleets, open_runs
+from cli.forecasts import calendar_ahead
+from cli.forecasts.calendar_ahead import Basis
 from cli.shared import side_by_side, times
 from cli.shared.errors import CliError
+from cli.shared.settings_files import TriedSettings
 from cli.web.groups_reader import GroupsReader
+from troop.chaos.events import to_url
 from troop.shared import moments
 
-NextTick = Callable[[datetime], tuple[datetime, str] | None]
-"""Returns the next expected tick after a moment, and its calendar; None if none is expected soon. Raises CliError."""
+SECONDS = {
+    "today": 30,
+    "benchmarks": 30,
+    "tick": 30,
+    "health": 120,
+    "ahead": 300,
+    "units": 600,
+    "ungrouped": 600,
+    "year": 300,
+}
+"""The parts, and the age at which each is read again. Units and the forecast take the most requests."""
 
-SECONDS = {"today": 30, "runs": 30, "fleets": 30, "health": 120, "next_tick": 0}
-"""The age at which each part is read again."""
-
-UNITS_SECONDS = 600
-"""Units take the most requests: one for 50 groups."""
-
-YEAR_SECONDS = 300
 MOST_TODAY = 1000
 MOST_OF_YEAR = 5000
 """Events of a year that are read, newest first: 50 requests, once for each start of the command."""
 
 SHOWN_TODAY = 8
+SHOWN_UNITS = 20
+"""The most units that are named because they need a person. The event of one that did not recover is a request."""
+
 _IN_PROGRESS = frozenset({"CLAIMED", "TERMINATED"})
-_SHOWN = ("id", "event_id", "unit", "status", "at", "instance_id", "recovery_seconds", "detail")
+_SHOWN = (
+    *("id", "event_id", "unit", "status", "at", "instance_id", "terminated_at", "recover_by", "recovery_seconds"),
+    "detail",
+)
 
 
 @dataclass
 class _Part:
-    """A part of the answer: its last value, when it was read, and why a later attempt failed."""
+    """A part of the overview: its last value, when it was read, and why a later attempt failed."""
 
     value: Any = None
     at: datetime | None = None
     tried: datetime | None = None
     error: str | None = None
-
-    def document(self) -> dict[str, Any]:
-        return {"value": self.value, "at": moments.iso(self.at) if self.at else None, "error": self.error}
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 @dataclass
 class OverviewReader:
-    """Reads the overview, and keeps each part for a while. A part that cannot be read keeps its last value, with its
-    time and the error: the page must show that it is old.
+    """Reads the parts of the overview, each with its own lock: none waits for another. A part that cannot be read keeps
+    its last value, with its time and the error: the page must show that it is old.
+
+    Attributes:
+        settings: returns the deployed settings; raises CliError.
+        read_ungrouped: reads the instances outside Auto Scaling groups.
+        basis: reads the input of a forecast.
     """
 
     client: TroopClient
-    next_tick: NextTick
+    settings: Callable[[], TriedSettings]
     read_ungrouped: Callable[[], dict[str, Any]]
+    basis: Callable[[], Basis]
     now: Callable[[], datetime] = times.now
     _parts: dict[str, _Part] = field(default_factory=lambda: {name: _Part() for name in SECONDS})
-    _units: _Part = field(default_factory=_Part)
-    _ungrouped: _Part = field(default_factory=_Part)
-    _year: _Part = field(default_factory=_Part)
     _events: dict[str, dict[str, Any]] = field(default_factory=dict)
     _limited: str | None = None
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    _units_lock: threading.Lock = field(default_factory=threading.Lock)
-    _year_lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         self.groups = GroupsReader(self.client, self.now)
 
-    def document(self) -> dict[str, Any]:
-        """Returns every part as ``{"value", "at", "error"}``, reading those that are due, side by side."""
-        with self._lock:
-            now = self.now()
-            reads: dict[str, Callable[[], Any]] = {
-                "today": partial(self._today, now),
-                "runs": partial(open_runs, self.client),
-                "fleets": partial(open_fleets, self.client),
-                "health": self.client.health,
-                "next_tick": partial(self._next_tick, now),
-            }
-            due = {name: read for name, read in reads.items() if _is_due(self._parts[name], SECONDS[name], now)}
-            for name, answer in side_by_side.answers(due).items():
-                _take(self._parts[name], answer, now)
-            return {"now": moments.iso(now)} | {name: part.document() for name, part in self._parts.items()}
+    def part(self, name: str) -> dict[str, Any]:
+        """Returns a part as ``{"now", "value", "at", "error"}``, reading it if it is due.
 
-    def units(self) -> dict[str, Any]:
-        """Returns the units by state and the instances outside groups, which take many requests in a large account."""
-        with self._units_lock:
-            return {
-                "units": self._refreshed(self._units, UNITS_SECONDS, lambda _: self._read_units()),
-                "ungrouped": self._refreshed(self._ungrouped, UNITS_SECONDS, lambda _: self.read_ungrouped()),
-            }
-
-    def year(self) -> dict[str, Any]:
-        """Returns the counts of each day and the recoveries of each week of the last year.
-
-        The first call reads the year's events, later ones only those that are new or can still change.
-        ``complete_since`` is the first day of which every event is known.
+        Args:
+            name: one of :data:`SECONDS`.
         """
-        with self._year_lock:
-            return self._refreshed(self._year, YEAR_SECONDS, self._read_year)
-
-    def _refreshed(self, part: _Part, seconds: float, read: Callable[[datetime], Any]) -> dict[str, Any]:
-        now = self.now()
-        if _is_due(part, seconds, now):
-            try:
-                _take(part, read(now), now)
-            except CliError as error:
-                _take(part, error, now)
-        return part.document()
+        reads: dict[str, Callable[[datetime], Any]] = {
+            "today": self._today,
+            "benchmarks": self._benchmarks,
+            "tick": self._tick,
+            "health": lambda _: self._health(),
+            "ahead": lambda now: calendar_ahead.next_day(self.basis(), now),
+            "units": lambda _: self._units(),
+            "ungrouped": lambda _: self.read_ungrouped(),
+            "year": self._year,
+        }
+        part = self._parts[name]
+        with part.lock:
+            now = self.now()
+            if part.tried is None or part.error or (now - part.tried).total_seconds() >= SECONDS[name]:
+                part.tried = now
+                try:
+                    part.value, part.at, part.error = reads[name](now), now, None
+                except CliError as error:
+                    part.error = str(error)
+            return {
+                "now": moments.iso(now),
+                "value": part.value,
+                "at": moments.iso(part.at) if part.at else None,
+                "error": part.error,
+            }
 
     def recoveries_of(self, unit: str) -> dict[str, Any]:
         """Returns the last recoveries of one unit, see :func:`cli.chaos.year.recoveries`; one request.
@@ -125,8 +126,8 @@ class OverviewReader:
     def forget(self) -> None:
         """Reads the parts that a change can affect again at the next request."""
         self.groups.forget()
-        for part in (*(self._parts[name] for name in ("today", "runs", "fleets")), self._units):
-            part.tried = None
+        for name in ("today", "benchmarks", "ahead", "units"):
+            self._parts[name].tried = None
 
     def _today(self, now: datetime) -> dict[str, Any]:
         since = moments.iso(times.midnight(now.astimezone().date()))
@@ -136,20 +137,80 @@ class OverviewReader:
             "limited": len(events) == MOST_TODAY,
             "by_status": overview.events_by_status(events),
             "events": [{key: event.get(key) for key in _SHOWN} for event in events[:SHOWN_TODAY]],
+            "in_flight": [
+                {key: event.get(key) for key in _SHOWN} for event in events if event["status"] in _IN_PROGRESS
+            ][:SHOWN_TODAY],
         }
 
-    def _read_units(self) -> dict[str, Any]:
+    def _benchmarks(self, now: datetime) -> dict[str, Any]:
+        """Returns what has not ended, with its cost so far, and what this month's runs cost."""
+        answers = side_by_side.answers(
+            {
+                "runs": partial(open_runs, self.client),
+                "fleets": partial(open_fleets, self.client),
+                "month": partial(month_cost, self.client, now),
+            }
+        )
+        for answer in answers.values():
+            if isinstance(answer, CliError):
+                raise answer
+        return answers
+
+    def _health(self) -> dict[str, Any]:
+        """Returns the health, with the address of the runbook if a browser opens it; "" otherwise."""
+        health = self.client.health()
+        try:
+            return {**health, "runbook": self.settings().runbook_url}
+        except CliError:
+            return {**health, "runbook": ""}  # a link is a detail
+
+    def _units(self) -> dict[str, Any]:
         groups = self.groups.first(malformed.LOOKED_AT)
+        lost = {group["unit"]: group for group in groups if group["unrecovered"]}
+        bad = {group["unit"]: group for group in groups if outlook(group)["reason"] == "malformed"}
         return {
             "by_state": overview.units_by_state(groups),
+            "odds": overview.odds(groups),
+            "unrecovered": self._unrecovered(list(lost.values())[:SHOWN_UNITS], groups),
+            "malformed": [
+                {"unit": group["unit"], "id": group["id"], "why": outlook(group)["why"]}
+                for group in list(bad.values())[:SHOWN_UNITS]
+            ],
+            "hidden": max(0, len(lost) - SHOWN_UNITS) + max(0, len(bad) - SHOWN_UNITS),
             "limited": malformed.LOOKED_AT if len(groups) == malformed.LOOKED_AT else None,
         }
 
-    def _next_tick(self, now: datetime) -> dict[str, str] | None:
-        tick = self.next_tick(now)
+    def _unrecovered(self, lost: list[dict[str, Any]], groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Returns the units that did not recover, with their capacity now and what their events say."""
+        reads = {group["unit"]: partial(self.client.event, to_url(group["unrecovered"])) for group in lost}
+        events = side_by_side.answers(reads)
+        rows = []
+        for group in lost:
+            members = [one for one in groups if one["unit"] == group["unit"]]
+            event = events[group["unit"]]
+            event = {} if isinstance(event, CliError) else event  # the state of the unit is known without it
+            rows.append(
+                {
+                    **{key: group[key] for key in ("unit", "id")},
+                    "event_id": group["unrecovered"],
+                    "in_service": sum(one["in_service"] for one in members),
+                    "desired": sum(one["desired"] for one in members),
+                    "terminated_at": event.get("terminated_at") or event.get("at"),
+                    "detail": event.get("detail", ""),
+                }
+            )
+        return sorted(rows, key=lambda row: str(row["terminated_at"] or ""))
+
+    def _tick(self, now: datetime) -> dict[str, str] | None:
+        tick = calendar_ahead.next_tick(self.settings(), now)
         return {"at": moments.iso(tick[0]), "calendar": tick[1]} if tick else None
 
-    def _read_year(self, now: datetime) -> dict[str, Any]:
+    def _year(self, now: datetime) -> dict[str, Any]:
+        """Returns the counts of each day, the recoveries of each week, and how units recovered lately.
+
+        The first call reads the year's events, later ones only those that are new or can still change.
+        ``complete_since`` is the first day of which every event is known.
+        """
         start = now - timedelta(days=year.DAYS)
         since = moments.iso(start)
         if self._events:
@@ -168,16 +229,5 @@ class OverviewReader:
             "complete_since": self._limited if self._limited and self._limited > start.date().isoformat() else None,
             "days": year.days(known),
             "weeks": year.weeks(known),
+            "lately": year.lately(known, now.date() - timedelta(days=year.LATELY_DAYS)),
         }
-
-
-def _is_due(part: _Part, seconds: float, now: datetime) -> bool:
-    return part.tried is None or part.error is not None or (now - part.tried).total_seconds() >= seconds
-
-
-def _take(part: _Part, answer: Any, now: datetime) -> None:
-    part.tried = now
-    if isinstance(answer, CliError):
-        part.error = str(answer)
-    else:
-        part.value, part.at, part.error = answer, now, None

@@ -27,7 +27,7 @@ from cli.client.retries import is_own
 from cli.shared import aws, times
 from cli.shared.errors import CliError, Exit
 from cli.web.benchmark_reader import BenchmarkReader
-from cli.web.overview_reader import OverviewReader
+from cli.web.overview_reader import SECONDS, OverviewReader
 from cli.web.page_benchmarks import PageBenchmarks
 from cli.web.page_policy import Forecasts, PagePolicy
 from cli.web.proxy import HOST, Handler, Proxy, error_answer
@@ -102,9 +102,7 @@ _ROUTES: Routes = (
     (re.compile("/ui/why"), _GET),
     (re.compile("/ui/calendar"), _GET),
     (re.compile("/ui/overview"), _GET),
-    (re.compile("/ui/units"), _GET),
     (re.compile("/ui/groups"), _GET),
-    (re.compile("/ui/year"), _GET),
     (re.compile("/ui/recoveries"), _GET),
     (re.compile("/ui/ahead"), _GET),
     (re.compile("/ui/catalogue"), _GET),
@@ -293,21 +291,22 @@ class _PageHandler(Handler):
             weeks = _number(query.get("weeks", "4"), MOST_WEEKS, "weeks")
             return Answer(HTTPStatus.OK, self.server.ahead(weeks, unleashed=query.get("unleashed") == "true"))
         if path == "/ui/overview":
-            return Answer(HTTPStatus.OK, self.server.overview.document())
+            return Answer(HTTPStatus.OK, self._part(query.get("part", "")))
         if path == "/ui/groups":
             known, fresh = _number(query.get("after", "0"), MOST_GROUPS, "after", 0), query.get("fresh") == "true"
             return Answer(
                 HTTPStatus.OK, self.server.overview.groups.after(known, query.get("reading", ""), fresh=fresh)
             )
-        if path == "/ui/units":
-            return Answer(HTTPStatus.OK, self.server.overview.units())
-        if path == "/ui/year":
-            return Answer(HTTPStatus.OK, self.server.overview.year())
         if path == "/ui/recoveries":
             return Answer(HTTPStatus.OK, self.server.overview.recoveries_of(query.get("unit", "")))
         if path == "/ui/ahead":
             return Answer(HTTPStatus.OK, self.server.policies.ahead(query.get("unit", "")))
         return Answer(HTTPStatus.OK, self.server.about)
+
+    def _part(self, name: str) -> dict[str, Any]:
+        if name not in SECONDS:
+            raise Refusal(HTTPStatus.BAD_REQUEST, f"part is {name!r}: must be one of {', '.join(SECONDS)}")
+        return self.server.overview.part(name)
 
     def _benchmark(self, path: str, body: Mapping[str, Any]) -> Answer:
         """Describes, estimates or starts the run that the page describes."""

@@ -75,7 +75,7 @@ def go(page: Page, view: str) -> None:
 def test_units_and_where_their_values_come_from(page: Page, bench: Bench) -> None:
     expect(page.locator("#where")).to_have_text(f"{bench.deployment.name} local AWS")
     expect(page.locator("#switch")).to_contain_text("unleashed")
-    expect(page.get_by_role("region", name="Ticks")).to_contain_text("Next:")
+    expect(page.get_by_role("region", name="Chaos")).to_contain_text("Next tick:")
     expect(page.get_by_role("region", name="Units")).to_contain_text("taking part")
     go(page, "units")
     page.get_by_label("Search").fill("ui")

@@ -66,7 +66,7 @@ export async function show(main, signal) {
   /** Loads the counts of past days: of all calendars, because an event does not name its own. */
   async function loadPast() {
     try {
-      const { value, error } = await get("ui/year", {}, signal);
+      const { value, error } = await get("ui/overview", { part: "year" }, signal);
       if (!value) throw new Error(error);
       days = value.days;
       if (shown) draw(shown);

@@ -120,7 +120,7 @@ const stepTo = (most) => [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600,
 /** A label of such an axis. */
 const tickText = (value) => (value < 60 ? `${Number(value.toFixed(1))} s` : duration(value).replace(/ 00s$/, "").replace(/ 00m$/, ""));
 
-const ENOUGH = 5; // values for a chart; fewer are words
+export const ENOUGH = 5; // values for a chart; fewer are words
 
 /**
  * The last recoveries of a unit, side by side, against its usual time.
@@ -181,11 +181,6 @@ export function recoveries(points, usual) {
 export function trend(weeks, until) {
   const lately = weeks.at(-1);
   const text = `Median recovery of each week; in the week of ${shortDay(lately.week)}: ${duration(lately.median)}, longest ${duration(lately.longest)}`;
-  const rows = table("Weeks as a table", ["Week of", "Recoveries", "Median", "Longest"], weeks.toReversed().map((one) => [one.week, count(one.recoveries), duration(one.median), duration(one.longest)]));
-  if (weeks.length < ENOUGH) {
-    rows.open = true;
-    return rows;
-  }
   const most = Math.max(...weeks.map((one) => one.longest));
   const middle = (one) => Math.min(time(one.week) + 3.5 * DAY_MS, time(until) + DAY_MS / 2); // the chart ends with today
   const drawn = chart(text, 200, () => ({
@@ -198,7 +193,7 @@ export function trend(weeks, until) {
   return [
     drawn,
     h("ul", { class: "key" }, h("li", { class: "dot" }, "median of the week"), h("li", { class: "range" }, "up to the longest")),
-    rows,
+    table("Weeks as a table", ["Week of", "Recoveries", "Median", "Longest"], weeks.toReversed().map((one) => [one.week, count(one.recoveries), duration(one.median), duration(one.longest)])),
   ];
 }
 
@@ -220,8 +215,9 @@ export function dayText({ terminations, unrecovered, leashed }) {
 export function heatMap(days, since, until, to) {
   const most = Math.max(1, ...Object.values(days).map((one) => one.terminations));
   const first = dayAfter(since, -((new Date(time(since)).getUTCDay() + 6) % 7));
-  const total = Object.values(days).reduce((sum, one) => sum + one.terminations, 0);
-  const unrecovered = Object.values(days).reduce((sum, one) => sum + one.unrecovered, 0);
+  const all = Object.values(days);
+  const total = all.reduce((sum, one) => sum + one.terminations, 0);
+  const unrecovered = all.reduce((sum, one) => sum + one.unrecovered, 0);
   const text = `${count(total)} ${total === 1 ? "termination" : "terminations"} in a year, ${count(unrecovered)} not recovered; the most on one day: ${count(total ? most : 0)}`;
   const drawn = fitted(text, (width) => {
     const columns = Math.floor((time(until) - time(first)) / DAY_MS / 7) + 1;
@@ -246,10 +242,11 @@ export function heatMap(days, since, until, to) {
   });
   drawn.classList.add("heat");
   const listed = Object.entries(days).toReversed();
+  const key = [["l2", "few", most > 1], ["l4", most > 1 ? "many" : "one", total > unrecovered], ["unrecovered", "not recovered", unrecovered], ["leashed", "leashed: would be terminated", all.some((one) => one.leashed && !one.terminations)]];
   return [
     h("p", { class: "muted" }, `${text}.`),
     drawn,
-    h("ul", { class: "key" }, h("li", { class: "l2" }, "few"), h("li", { class: "l4" }, "many"), h("li", { class: "unrecovered" }, "not recovered"), h("li", { class: "leashed" }, "leashed: would be terminated")),
+    h("ul", { class: "key" }, key.map(([kind, label, there]) => there && h("li", { class: kind }, label))),
     listed.length > 0 && table("Days as a table", ["Day", "Events"], listed.map(([day, one]) => [h("a", { href: to(day) }, longDay(day)), dayText(one)])),
   ];
 }

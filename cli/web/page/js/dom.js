@@ -157,6 +157,9 @@ export const leftOut = ({ malformed = [] }) => malformed.length > 0 && h("p", { 
 
 export const loading = (what) => h("p", { class: "loading", role: "status" }, `Loading ${what} …`);
 
+/** A place with the size of so many lines that are still loading. */
+export const skeleton = (lines) => h("div", { class: "loading skeleton" }, h("span", { class: "unseen" }, "Loading …"), Array.from({ length: lines }, () => h("span", { class: "bar", "aria-hidden": "true" })));
+
 let timer;
 /** Shows the result of an action above the view for 12 s. */
 export function flash(text) {

@@ -7,6 +7,7 @@ const MOMENT = new Intl.DateTimeFormat(undefined, {
   hourCycle: "h23", timeZone: "UTC",
 });
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZone: "UTC" });
+const HOUR = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: "UTC" });
 const DAY = new Intl.DateTimeFormat("en", { weekday: "short", day: "numeric", month: "short", timeZone: "UTC" });
 const LONG_DAY = new Intl.DateTimeFormat("en", { weekday: "long", day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
 
@@ -46,6 +47,9 @@ export function soon(text) {
 
 /** The time of day in this machine's time zone: "03:58:10 UTC". */
 export const clock = (at) => local(CLOCK, at);
+
+/** The time of day without seconds: "03:58 UTC". */
+export const hour = (at) => local(HOUR, at);
 
 /** Formats 2026-11-23 as "Mon, Nov 23". */
 export const day = (text) => DAY.format(new Date(`${text}T00:00:00Z`));

@@ -1,21 +1,24 @@
-// The state of the deployment at a glance. Every part has its own time, and looks old when it is.
+// The state of the deployment by urgency: what needs a person, then today, next, and cost. Every part is read by itself,
+// has its own time, and looks old when it is.
 
 import { address } from "./address.js";
-import { get } from "./api.js";
-import { heatMap, trend } from "./charts.js";
-import { badge, fill, h, headline, link, loading, name, problem, refreshButton, table } from "./dom.js";
-import { loaded, loadedLine, stamp } from "./freshness.js";
-import { clock, count, kind, moment, money, seconds, sentence, stateKind, unitAddress, eventAddress, words } from "./format.js";
+import { change, get } from "./api.js";
+import { ENOUGH, trend } from "./charts.js";
+import { ask, once } from "./dialogs.js";
+import { badge, fill, flash, h, headline, link, name, problem, refreshButton, skeleton, table } from "./dom.js";
+import { ago, loaded, loadedLine, stamp } from "./freshness.js";
+import { clock, count, day as shortDay, eventAddress, hour, kind, moment, money, recoveryTime, sentence, soon, stateKind, unitAddress, words } from "./format.js";
 import { switchTile } from "./switch.js";
 
 const EVERY = 30_000;
-const OLD = { today: 120_000, runs: 120_000, fleets: 120_000, next_tick: 120_000, health: 300_000, units: 1_200_000, ungrouped: 1_200_000 };
-const OLD_YEAR = 1_200_000;
-const YEAR_EVERY = 600_000;
-const NAMES = { today: "Today", runs: "Runs", fleets: "Fleets", health: "Health", units: "Units", ungrouped: "Instances", next_tick: "The next tick" };
-const TITLES = { ticks: "Ticks", today: "Today", units: "Units", benchmarks: "Benchmarks", ungrouped: "Outside Auto Scaling groups", health: "Health" };
+const OLD = { today: 120_000, benchmarks: 120_000, tick: 120_000, health: 300_000, ahead: 600_000, units: 1_200_000, ungrouped: 1_200_000, year: 1_200_000 };
+const NAMES = { today: "Today", benchmarks: "The cost", tick: "The next tick", health: "The health", ahead: "The forecast", units: "The units", ungrouped: "Instances", year: "The last year" };
+// Reads that can be slow follow each other: a browser has few connections, and one must be left to halt.
+const [QUICK, SLOW] = [["today", "tick", "benchmarks", "health"], ["units", "ahead", "ungrouped", "year"]];
+const TITLES = { today: "Today", next: "Next", cost: "Cost", units: "Units", ungrouped: "Outside Auto Scaling groups" };
 const GRADE = { ok: "good", warn: "warn", fail: "bad" };
 const ISO = /(\d{4}-\d\d-\d\dT[\d:.]+Z)/;
+const FEW = 4; // expected terminations that are visible
 
 /** A text of the API, with its times in this machine's time zone. */
 const timed = (text) => text.split(ISO).map((part) => (ISO.test(part) ? moment(part) : part));
@@ -23,18 +26,25 @@ const timed = (text) => text.split(ISO).map((part) => (ISO.test(part) ? moment(p
 export async function show(main, signal) {
   const age = loadedLine();
   const failure = h("div", {});
-  const tiles = Object.fromEntries(Object.entries(TITLES).map(([one, title]) => [one, h("section", { class: "tile", "aria-labelledby": `tile-${one}` }, h("h2", { id: `tile-${one}` }, title), h("p", { class: "muted" }, "Loading …"))]));
+  const state = Object.fromEntries([...QUICK, ...SLOW].map((part) => [part, { value: null, at: null, error: null, pending: true }]));
+  const urgent = h("section", { class: "urgent", "aria-label": "What needs a person" });
+  const tick = h("div", {});
+  const tiles = Object.fromEntries(Object.keys(TITLES).map((which) => [which, h("section", { class: "tile", "aria-labelledby": `tile-${which}` })]));
   const events = h("div", {});
-  const year = h("div", {}, loading("the last year"));
+  const lately = h("div", {});
+  const wide = [tiles.units, tiles.ungrouped];
   let timer;
-  let yearAt = 0;
+  let round = 0;
+  for (const one of wide) one.classList.add("line");
   fill(
     main,
     headline("Overview", age, refreshButton(refresh)),
     failure,
-    h("div", { class: "tiles" }, switchTile(signal), Object.values(tiles)),
+    urgent,
+    h("div", { class: "tiles four" }, switchTile(signal, tick), tiles.today, tiles.next, tiles.cost),
+    h("div", { class: "tiles lines" }, wide),
     events,
-    year,
+    lately,
   );
   document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : refresh()), { signal });
   addEventListener("troop-switched", () => refresh(), { signal });
@@ -42,128 +52,263 @@ export async function show(main, signal) {
 
   async function refresh() {
     clearTimeout(timer);
-    try {
-      const state = await get("ui/overview", {}, signal);
-      if (signal.aborted) return;
-      fill(failure);
-      draw(state);
-      drawRest(state);
-      loadUnits();
-    } catch (error) {
-      if (signal.aborted) return;
-      fill(failure, problem(new Error(`This view is not current: ${sentence(error.message)}`), refresh));
-      if (error.status === 401) return;
-    }
-    clearTimeout(timer);
-    if (!document.hidden) timer = setTimeout(refresh, EVERY);
-    if (Date.now() - yearAt > YEAR_EVERY) await loadYear();
+    const mine = ++round;
+    let lost = null; // why this command does not answer
+    const read = async (part) => {
+      if (signal.aborted || mine !== round || lost) return;
+      try {
+        const document = await get("ui/overview", { part }, signal);
+        if (signal.aborted) return;
+        state[part] = document;
+        if (part === "today") loaded(age, new Date(document.now), 90_000, "Updated");
+      } catch (error) {
+        if (signal.aborted) return;
+        lost ??= error;
+        state[part].pending = false;
+      }
+      draw(part);
+    };
+    const slowly = async () => {
+      for (const part of SLOW) await read(part);
+    };
+    await Promise.all([...QUICK.map(read), slowly()]);
+    if (signal.aborted || mine !== round) return;
+    fill(failure, lost && problem(new Error(`This view is not current: ${sentence(lost.message)}`), refresh));
+    if (lost) drawAll();
+    if (!document.hidden && lost?.status !== 401) timer = setTimeout(refresh, EVERY);
   }
 
-  async function loadYear() {
-    yearAt = Date.now();
-    try {
-      const part = await get("ui/year", {}, signal);
-      if (!signal.aborted) drawYear(part);
-    } catch (error) {
-      yearAt = 0;
-      if (!signal.aborted && !year.querySelector("svg")) fill(year, problem(error, loadYear));
-    }
+  function drawAll() {
+    for (const part of Object.keys(state)) draw(part);
   }
 
-  /** Fills a tile from parts of the state; each part that could not be read says so, with the time of its last value. */
-  function tile(which, state, parts, content) {
-    const section = tiles[which];
-    const focused = section.contains(document.activeElement) && document.activeElement.matches("a") ? document.activeElement.getAttribute("href") : null;
-    const values = Object.fromEntries(parts.map((part) => [part, state[part].value]));
-    const errors = parts.filter((part) => state[part].error);
-    fill(
-      section,
-      h("h2", { id: `tile-${which}` }, TITLES[which], h("span", { class: "age" })),
-      content(values),
-      errors.map((part) => h("p", { class: "wrong small" }, `${NAMES[part]} cannot be read${state[part].at ? `; as of ${clock(new Date(state[part].at))}` : ""}: ${sentence(state[part].error)}`)),
-    );
+  function draw(part) {
+    for (const [parts, place, redraw] of places) if (parts.includes(part)) kept(place, redraw);
+  }
+
+  /** Why parts cannot be read, each with the time of its last value. */
+  const errors = (parts) => parts.filter((part) => state[part].error).map((part) => h("p", { class: "wrong small" }, `${NAMES[part]} cannot be read${state[part].at ? `; as of ${clock(new Date(state[part].at))}` : ""}: ${sentence(state[part].error)}`));
+
+  /** Marks an element by the age of its parts. */
+  function mark(element, parts) {
     const read = parts.map((part) => state[part].at).filter(Boolean).sort();
-    if (read.length) stamp(section, new Date(read[0]), Math.min(...parts.map((part) => OLD[part])));
-    section.classList.toggle("unread", errors.length > 0);
-    if (focused) [...section.querySelectorAll("a")].find((one) => one.getAttribute("href") === focused)?.focus({ preventScroll: true });
+    if (read.length) stamp(element, new Date(read[0]), Math.min(...parts.map((part) => OLD[part])));
+    element.classList.toggle("unread", parts.some((part) => state[part].error));
+    element.setAttribute("aria-busy", String(parts.every((part) => state[part].pending)));
   }
 
-  function draw(state) {
-    loaded(age, new Date(state.now), 90_000, "Updated");
-    tile("ticks", state, ["health", "next_tick"], ({ health, next_tick: next }) => {
-      const checks = (health?.checks ?? []).filter((check) => check.name.startsWith("ticks-"));
-      const missing = checks.find((check) => check.name === "ticks-missing");
-      return [
-        h("p", { class: "large" }, missing ? (missing.status === "ok" ? badge("on time", "good") : missing.value === null ? badge("unknown", "warn") : badge("late", "bad")) : badge("unknown", "quiet")),
-        checks.map((check) => h("p", { class: check.status === "fail" ? "wrong" : null }, timed(sentence(check.detail)))),
-        state.next_tick.value ? h("p", {}, "Next: ", moment(next.at), next.calendar !== "default" && [" on calendar ", name(next.calendar)], ".") : !state.next_tick.error && h("p", {}, "No tick within two weeks."),
-      ];
-    });
-    const total = ({ by_status: numbers }) => Object.values(numbers).reduce((sum, one) => sum + one, 0);
-    tile("today", state, ["today"], ({ today }) => today && [
-      h("p", { class: "large" }, h("strong", {}, count(total(today))), today.limited && "+", total(today) === 1 ? " event" : " events"),
-      h("p", {}, Object.entries(today.by_status).map(([status, number]) => [h("a", { class: `badge ${kind(status)}`, href: address("#/events", { status, hours: "24" }) }, `${count(number)} ${words(status)}`), " "])),
-      !today.events.length && h("p", { class: "muted" }, "No termination so far."),
-    ]);
-    const today = state.today.value?.events ?? [];
-    fill(events, today.length > 0 && [h("h2", {}, "Latest events today"), table("Latest events today", EVENTS, today)]);
+  /** Fills a tile from parts of the state: with a skeleton of its size until the first is there. */
+  function tile(which, parts, content, lines = 3) {
+    const none = parts.every((part) => state[part].value === null && !state[part].error);
+    const waiting = parts.some((part) => state[part].pending);
+    fill(tiles[which], h("h2", { id: `tile-${which}` }, TITLES[which], h("span", { class: "age" })), none && waiting ? skeleton(lines) : content(), errors(parts));
+    mark(tiles[which], parts);
   }
 
-  /** Apart from the others: in a large account, units take many requests. */
-  async function loadUnits() {
-    try {
-      const parts = await get("ui/units", {}, signal);
-      if (!signal.aborted) drawUnits(parts);
-    } catch {
-      // the view reports it: its other requests fail as well
-    }
+  const places = [
+    [["health", "units"], urgent, drawUrgent],
+    [["tick"], tick, drawTick],
+    [["today"], tiles.today, () => tile("today", ["today"], () => todayContent(state.today))],
+    [["ahead", "units"], tiles.next, () => tile("next", ["ahead"], () => nextContent(state.ahead, state.units.value?.odds))],
+    [["benchmarks"], tiles.cost, () => tile("cost", ["benchmarks"], () => costContent(state.benchmarks.value))],
+    [["units"], tiles.units, () => tile("units", ["units"], () => unitsContent(state.units.value), 1)],
+    [["ungrouped"], tiles.ungrouped, () => tile("ungrouped", ["ungrouped"], () => ungroupedContent(state.ungrouped.value), 1)],
+    [["today"], events, drawEvents],
+    [["year"], lately, drawLately],
+  ];
+
+  function drawEvents() {
+    const list = state.today.value?.events ?? [];
+    fill(events, list.length > 0 && [h("h2", {}, "Latest events today"), table("Latest events today", columns(Date.parse(state.today.now)), list)]);
   }
 
-  function drawUnits(state) {
-    tile("units", state, ["units"], ({ units }) => units && [
-      h("ul", { class: "states" }, Object.entries(units.by_state).map(([one, number]) => h("li", {}, h("a", { href: address("#/units", { show: one }) }, h("strong", {}, count(number)), " ", h("span", { class: `badge ${stateKind(one)}` }, one))))),
-      !Object.keys(units.by_state).length && h("p", { class: "muted" }, "There are no Auto Scaling groups."),
-      units.limited && h("p", { class: "muted small" }, `Of the first ${count(units.limited)} groups.`),
-    ]);
-    tile("ungrouped", state, ["ungrouped"], ({ ungrouped: found }) => found && [
-      h("p", { class: "large" }, h("strong", {}, count(found.count)), found.limited && "+", found.count === 1 ? " instance" : " instances"),
-      h("p", { class: "muted" }, "Chaos never selects instances outside groups."),
-      found.count > 0 && unfolding(found),
-    ]);
-  }
-
-  function drawRest(state) {
-    tile("benchmarks", state, ["runs", "fleets"], ({ runs, fleets }) => {
-      const all = [...(runs ?? []).map((one) => [link(`#/runs/${encodeURIComponent(one.run)}`, name(one.name)), one]), ...(fleets ?? []).map((one) => [["fleet ", name(one.name)], one])];
-      return [
-        runs && fleets && h("p", { class: "large" }, h("strong", {}, count(runs.length)), runs.length === 1 ? " run, " : " runs, ", h("strong", {}, count(fleets.length)), fleets.length === 1 ? " fleet" : " fleets"),
-        all.length > 0 && h("ul", { class: "states" }, all.map(([title, one]) => h("li", {}, title, " ", badge(words(one.status), kind(one.status)), " ", one.cost_so_far ? [money(one.cost_so_far.amount, one.cost_so_far.currency), " so far"] : h("span", { class: "muted" }, "cost unknown")))),
-      ];
-    });
-    tile("health", state, ["health"], ({ health }) => health && [
-      h("p", { class: "large" }, badge(health.status, GRADE[health.status])),
-      health.checks.filter((check) => check.status !== "ok").map((check) => h("p", {}, badge(check.name, GRADE[check.status]), " ", timed(sentence(check.detail)), check.todo && h("small", { class: "source" }, check.todo))),
-    ]);
-  }
-
-  function drawYear({ value, at, error }) {
-    const late = error && h("p", { class: "problem" }, `The last year cannot be read: ${sentence(error)}`);
-    if (!value) return fill(year, late);
-    const limited = value.complete_since && h("p", { class: "muted small" }, `Events before ${value.complete_since} are not included: there are more than the page reads.`);
+  function drawTick() {
+    const { value: next, error, pending } = state.tick;
     fill(
-      year,
-      late,
-      h("h2", {}, "Recovery by week", h("span", { class: "age" })),
-      value.weeks.length ? trend(value.weeks, value.until) : h("p", { class: "muted" }, "No recovery in the last year."),
-      h("h2", {}, "Terminations of the last year"),
-      heatMap(value.days, value.since, value.until, (day) => address("#/events", { day })),
-      limited,
+      tick,
+      error ? errors(["tick"]) : next ? h("p", {}, "Next tick: ", soon(next.at), next.calendar !== "default" && [" on calendar ", name(next.calendar)], ".") : pending ? skeleton(1) : h("p", {}, "No tick within two weeks."),
     );
-    stamp(year, new Date(at), OLD_YEAR);
-    year.classList.toggle("unread", Boolean(error));
   }
 
+  function drawUrgent() {
+    const { health, units } = state;
+    const lost = units.value?.unrecovered ?? [];
+    const bad = units.value?.malformed ?? [];
+    const found = (health.value?.checks ?? []).filter((check) => check.status !== "ok" && !(lost.length && check.name === "units-unrecovered"));
+    const rows = [
+      ...found.map((check) => [check.name.startsWith("ticks-") && check.status === "fail" ? 0 : check.status === "fail" ? 2 : 3, () => finding(check, health.value.runbook)]),
+      ...lost.map((unit) => [1, () => unrecovered(unit, Date.parse(units.now), putBack)]),
+      ...bad.map((unit) => [4, () => malformed(unit)]),
+    ].sort(([one], [other]) => one - other);
+    const waiting = health.value === null && !health.error && health.pending;
+    fill(
+      urgent,
+      rows.length > 0 && [h("h2", {}, "Needs a person", h("span", { class: "age" })), h("ul", {}, rows.map(([, row]) => row()))],
+      units.value?.hidden > 0 && h("p", { class: "muted small" }, `${count(units.value.hidden)} more units need a person: `, link("#/units", "all units"), "."),
+      waiting && !rows.length && skeleton(1),
+      health.value && !rows.length && h("p", { class: "fine" }, badge("healthy", "good"), ` All ${count(health.value.checks.length)} checks pass.`, h("span", { class: "age" })),
+      errors(["health"]),
+    );
+    mark(urgent, ["health"]);
+  }
+
+  function putBack(unit) {
+    return once(async () => {
+      const done = await ask({
+        title: `Return ${unit.unit} to chaos?`,
+        yes: "Return to chaos",
+        content: [h("p", {}, "From the next decision on, Troop can terminate instances of ", name(unit.unit), " again. Return it once the cause is repaired."), unit.detail && h("p", { class: "muted" }, timed(sentence(unit.detail)))],
+        act: () => change("PATCH", `groups/${unit.id}`, { unrecovered: false }),
+      });
+      if (!done) return;
+      flash(`${unit.unit} is back in chaos.`);
+      refresh();
+    });
+  }
+
+  function drawLately() {
+    const { value, error } = state.year;
+    fill(
+      lately,
+      error && h("p", { class: "problem" }, `The last year cannot be read: ${sentence(error)}`),
+      value?.lately.units > 0 && [h("h2", {}, "Recovery", h("span", { class: "age" })), latelyText(value.lately)],
+      value?.weeks.length >= ENOUGH && trend(value.weeks, value.until),
+    );
+    mark(lately, ["year"]);
+  }
+
+  drawAll();
   await refresh();
+}
+
+/** Redraws an element, and keeps the focus on the same link or button. */
+function kept(place, draw) {
+  const focused = place.contains(document.activeElement) ? focusName(document.activeElement) : null;
+  draw();
+  if (focused) [...place.querySelectorAll("a, button, summary")].find((one) => focusName(one) === focused)?.focus({ preventScroll: true });
+}
+const focusName = (one) => one.getAttribute("href") ?? one.getAttribute("aria-label") ?? one.textContent;
+
+const row = (grade, content, cure, actions) => h("li", { class: grade }, h("div", {}, h("p", {}, content), cure), actions && h("div", { class: "actions" }, actions));
+
+/** A check that found something, with its cure. */
+const finding = (check, runbook) => row(GRADE[check.status], [badge(words(check.name).replaceAll("-", " "), GRADE[check.status]), " ", timed(sentence(check.detail))], check.todo && cure(check.todo, runbook));
+
+const CURE = /`([^`]+)`|docs\/(?:guides\/)?runbook\.md(#[\w-]+)?/;
+
+/** What to do about a finding: commands can be copied, and the runbook is a link if a browser opens it. */
+function cure(todo, runbook) {
+  const commands = [];
+  const parts = [];
+  let rest = todo;
+  for (let match = CURE.exec(rest); match; match = CURE.exec(rest)) {
+    parts.push(rest.slice(0, match.index));
+    const [text, command, anchor] = match;
+    if (command?.startsWith("aws ")) commands.push(command);
+    parts.push(command ? h("code", {}, command) : runbook ? h("a", { href: `${runbook}${anchor ?? ""}`, target: "_blank", rel: "noopener" }, "runbook") : text);
+    rest = rest.slice(match.index + text.length);
+  }
+  return h("p", { class: "cure" }, parts, rest, commands.map((command) => [" ", h("button", { type: "button", class: "small", "aria-label": `Copy ${command}`, onclick: () => copy(command) }, "Copy")]));
+}
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    flash("Copied.");
+  } catch {
+    flash("The browser does not let this page copy: select the command, and copy it.");
+  }
+}
+
+function unrecovered(unit, now, putBack) {
+  const since = unit.terminated_at && ago(now - Date.parse(unit.terminated_at));
+  return row(
+    "bad",
+    [badge("did not recover", "bad"), " ", link(unitAddress(unit.unit), name(unit.unit)), `: ${unit.in_service} of ${unit.desired} in service`, since && `, terminated ${since}`, "."],
+    unit.detail && h("p", { class: "cure" }, timed(sentence(unit.detail))),
+    [link(eventAddress(unit.event_id), "Open"), h("button", { type: "button", "aria-label": `Return to chaos … ${unit.unit}`, onclick: () => putBack(unit) }, "Return to chaos …")],
+  );
+}
+
+const malformed = (unit) => row("warn", [badge("malformed", "bad"), " ", link(unitAddress(unit.unit), name(unit.unit)), " is skipped: ", sentence(unit.why.replace(/^malformed: /, ""))], null, link(unitAddress(unit.unit), "Open"));
+
+/** How long a termination has been under way: "22 of 30 minutes". */
+function progress(event, now) {
+  if (event.status === "CLAIMED") return "about to be terminated";
+  if (!event.terminated_at || !event.recover_by) return "recovering";
+  const minutes = (to) => Math.max(0, Math.round((to - Date.parse(event.terminated_at)) / 60_000));
+  return `recovering, ${minutes(now)} of ${minutes(Date.parse(event.recover_by))} minutes`;
+}
+
+function todayContent({ value: today, now }) {
+  if (!today) return null;
+  const total = Object.values(today.by_status).reduce((sum, one) => sum + one, 0);
+  return [
+    h("p", { class: "large" }, h("strong", {}, count(total)), today.limited && "+", total === 1 ? " event" : " events"),
+    h("p", {}, Object.entries(today.by_status).map(([status, number]) => [h("a", { class: `badge ${kind(status)}`, href: address("#/events", { status, hours: "24" }) }, `${count(number)} ${words(status)}`), " "])),
+    today.in_flight.length > 0 && h("ul", { class: "rows" }, today.in_flight.map((event) => h("li", {}, link(eventAddress(event.event_id), name(event.unit)), ` ${progress(event, Date.parse(now))}`))),
+    !total && h("p", { class: "muted" }, "No termination so far."),
+  ];
+}
+
+function nextContent({ value: next, error }, odds) {
+  if (!next) return error ? null : h("p", { class: "muted" }, "No window opens within two weeks.");
+  const day = next.is_today ? "today" : shortDay(next.day);
+  if (next.halted) return [h("p", { class: "large" }, "None"), h("p", {}, `Halted: no termination ${next.is_today ? "today" : `on ${day}`} until someone resumes.`)];
+  if (!next.expected) {
+    return [
+      odds && h("p", { class: "large" }, "about ", h("strong", {}, Number(odds.a_day.toPrecision(2))), odds.a_day === 1 ? " termination" : " terminations", " a business day"),
+      h("p", { class: "muted" }, odds && `The odds of ${count(odds.units)} ${odds.units === 1 ? "unit" : "units"} that take part. `, `Next: ${day}. Without the salt, nobody can tell which and when: `, sentence(next.not_expected)),
+    ];
+  }
+  const hits = next.expected;
+  return [
+    h("p", { class: "large" }, h("strong", {}, count(hits.length)), next.leashed ? " would be terminated" : " expected", ` ${next.is_today ? "until the end of today" : `on ${day}`}`),
+    h("ul", { class: "rows" }, hits.slice(0, FEW).map((hit) => h("li", {}, h("time", { datetime: hit.tick, class: "muted" }, hour(new Date(hit.tick))), " ", link(unitAddress(hit.unit), name(hit.unit))))),
+    hits.length > FEW && h("p", {}, link("#/calendar", `${count(hits.length - FEW)} more in the calendar`)),
+  ];
+}
+
+function costContent(benchmarks) {
+  if (!benchmarks) return null;
+  const { runs, fleets, month } = benchmarks;
+  const amounts = Object.entries(month.amounts).map(([currency, amount]) => money(amount, currency));
+  const open = [...runs.map((one) => [link(`#/runs/${encodeURIComponent(one.run)}`, name(one.name)), one]), ...fleets.map((one) => [["fleet ", name(one.name)], one])];
+  return [
+    h("p", { class: "large" }, h("strong", {}, amounts.join(" + ") || money(0, "USD")), " this month"),
+    h("p", { class: "muted" }, `${count(month.runs)}${month.limited ? "+" : ""} benchmark ${month.runs === 1 ? "run" : "runs"} since the first, in UTC.`),
+    open.length > 0 && h("ul", { class: "rows" }, open.map(([title, one]) => h("li", {}, title, " ", badge(words(one.status), kind(one.status)), " ", one.cost_so_far ? [money(one.cost_so_far.amount, one.cost_so_far.currency), " so far"] : h("span", { class: "muted" }, "cost unknown")))),
+    !open.length && h("p", { class: "muted" }, "No run is open, and no fleet stands."),
+  ];
+}
+
+function unitsContent(units) {
+  if (!units) return null;
+  const states = Object.entries(units.by_state);
+  if (!states.length) return h("p", { class: "muted" }, "There are no Auto Scaling groups.");
+  return [
+    h("ul", { class: "states" }, states.map(([one, number]) => h("li", {}, h("a", { href: address("#/units", { show: one }) }, h("strong", {}, count(number)), " ", h("span", { class: `badge ${stateKind(one)}` }, one))))),
+    units.limited && h("p", { class: "muted small" }, `Of the first ${count(units.limited)} groups.`),
+  ];
+}
+
+function ungroupedContent(all) {
+  if (!all) return null;
+  return [
+    h("p", {}, h("strong", {}, count(all.count)), all.limited && "+", all.count === 1 ? " instance. " : " instances. ", h("span", { class: "muted" }, "Chaos never selects instances outside groups.")),
+    all.count > 0 && unfolding(all),
+  ];
+}
+
+function latelyText({ days, units, usual, slower, unrecovered }) {
+  const named = (list) => list.map((one, index) => [index > 0 && ", ", one]);
+  return h(
+    "p",
+    {},
+    `In the last ${days} days, ${count(usual)} of ${count(units)} ${units === 1 ? "unit" : "units"} always recovered within the usual time.`,
+    slower.length > 0 && [" Slower: ", named(slower.map((one) => [link(unitAddress(one.unit), name(one.unit)), ` (${one.times} times as long)`])), "."],
+    unrecovered.length > 0 && [" Not in time: ", named(unrecovered.map((one) => link(unitAddress(one), name(one)))), "."],
+  );
 }
 
 let unfolded = false; // the list of instances stays open when the tile is drawn again
@@ -175,10 +320,10 @@ function unfolding({ count: all, instances }) {
   return h("details", { open: unfolded, ontoggle: (event) => (unfolded = event.target.open) }, h("summary", {}, summary), h("ul", { class: "instances" }, rows));
 }
 
-const EVENTS = [
+const columns = (now) => [
   { label: "Time", cell: (event) => link(eventAddress(event.event_id), moment(event.at)) },
   { label: "Unit", cell: (event) => link(unitAddress(event.unit), name(event.unit)) },
   { label: "Status", cell: (event) => badge(words(event.status), kind(event.status)) },
-  { label: "Recovery time", number: true, cell: (event) => seconds(event.recovery_seconds) },
-  { label: "Detail", wide: true, cell: (event) => event.detail || null },
+  { label: "Recovery time", number: true, cell: (event) => event.recovery_seconds === null ? null : recoveryTime(event.recovery_seconds) },
+  { label: "Detail", wide: true, cell: (event) => (["CLAIMED", "TERMINATED"].includes(event.status) ? progress(event, now) : event.detail || null) },
 ];

@@ -2,9 +2,9 @@
 
 import { change, get } from "./api.js";
 import { ask, once } from "./dialogs.js";
-import { badge, field, fill, flash, h } from "./dom.js";
+import { badge, field, fill, flash, h, skeleton } from "./dom.js";
 import { stamp } from "./freshness.js";
-import { clock, moment, who } from "./format.js";
+import { clock, moment, sentence, who } from "./format.js";
 
 const EVERY = 30_000;
 const OLD = 90_000; // milliseconds, after which the state of the switch is marked as old
@@ -84,15 +84,18 @@ function show(status, kind, text, { resume = false, loud = false, unread = "" })
   dispatchEvent(new Event("troop-switch-read"));
 }
 
-/** The switch as a tile of the overview, which follows the header. Unleashing is a matter of the command. */
-export function switchTile(signal) {
+/**
+ * The switch as a tile of the overview, which follows the header. Unleashing is a matter of the command.
+ * @param {Element} more what else the tile contains
+ */
+export function switchTile(signal, more) {
   const title = h("h2", { id: "tile-switch" }, "Chaos", h("span", { class: "age" }));
   const content = h("div", {});
   const leashing = h("button", { type: "button", onclick: () => once(leash) }, "Leash …");
-  const tile = h("section", { class: "tile", "aria-labelledby": "tile-switch" }, title, content, leashing);
+  const tile = h("section", { class: "tile", "aria-labelledby": "tile-switch" }, title, content, more, leashing);
   const update = () => {
     const which = known && state(known);
-    fill(content, known ? [h("p", { class: "large" }, badge(which, KIND[which])), h("p", {}, SENTENCE[which]), changed(known) && h("p", { class: "muted small" }, changed(known))] : h("p", { class: "muted" }, "Not read yet."));
+    fill(content, known ? [h("p", {}, badge(which, KIND[which])), h("p", {}, sentence(BRIEFLY[which])), changed(known) && h("p", { class: "muted small" }, changed(known))] : unreadable ? h("p", { class: "muted" }, "Not read yet.") : skeleton(2));
     leashing.hidden = !known || known.leashed;
     if (known) stamp(tile, known.at, OLD);
     tile.classList.toggle("unread", unreadable);

@@ -271,7 +271,6 @@ def page_server(
     client = TroopClient(
         world, "arn:aws:execute-api:eu-central-1:111122223333:abc123/v1", "Troop", sleep=lambda _: None
     )
-    soon = timedelta(minutes=7)
-    overview = OverviewReader(client, lambda now: (now.replace(microsecond=0) + soon, "default"), lambda: UNGROUPED)
+    overview = OverviewReader(client, lambda: ahead.settings, lambda: UNGROUPED, ahead.basis)
     benchmarks = PageBenchmarks(client.benchmarks, lambda: None, lambda: NOW)
     return PageServer(client, ABOUT, ahead, overview, benchmarks, port, log.append, fetch, host)

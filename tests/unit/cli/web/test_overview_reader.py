@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -10,12 +12,15 @@ import pytest
 from cli.chaos import year
 from cli.client.api import Answer
 from cli.client.client import TroopClient
-from cli.commands.ui import NextTick
+from cli.commands.ui import CachedSettings
+from cli.forecasts import calendar_ahead
 from cli.shared.errors import CliError, Exit
+from cli.shared.settings_files import TriedSettings
 from cli.web import overview_reader
-from cli.web.overview_reader import OverviewReader
+from cli.web.overview_reader import SECONDS, OverviewReader
+from tests.patience import PATIENCE
 from tests.unit.cli.conftest import ARN, event
-from tests.unit.cli.web.page_world import World, _deployed
+from tests.unit.cli.web.page_world import Ahead, World, _deployed, run
 from troop.chaos.slowness import ENOUGH
 
 DENIED = Answer(403, {"Message": "User: x is not authorized to perform: y"})
@@ -28,7 +33,8 @@ class Desk:
         self.world, self.at = World(), datetime(2026, 11, 23, 12, tzinfo=UTC)
         self.world.add("web")
         client = TroopClient(self.world, ARN, "Troop", sleep=lambda _: None)
-        self.reader = OverviewReader(client, lambda now: (now, "default"), self.ungrouped, now=lambda: self.at)
+        ahead = Ahead(self.world, "web")
+        self.reader = OverviewReader(client, lambda: ahead.settings, self.ungrouped, ahead.basis, now=lambda: self.at)
         self.looks = 0
 
     def ungrouped(self) -> dict[str, Any]:
@@ -39,9 +45,8 @@ class Desk:
         """The paths that another look requests, so much later."""
         self.at += timedelta(seconds=seconds)
         before = len(self.world.calls)
-        self.reader.document()
-        self.reader.units()
-        self.reader.year()
+        for name in SECONDS:
+            self.reader.part(name)
         return sorted(path for _, path, _ in self.world.calls[before:])
 
 
@@ -51,7 +56,7 @@ def desk() -> Desk:
 
 
 def test_each_part_is_read_at_its_own_pace_for_all_tabs(desk: Desk) -> None:
-    light = ["benchmarks", "events", "fleets"]
+    light = ["benchmarks", "benchmarks", "events", "fleets"]  # the open runs, and those of the month
     assert desk.requests() == sorted([*light, "health", "groups", "events"])
     assert desk.requests(seconds=10) == []
     assert desk.requests(seconds=25) == light
@@ -66,45 +71,45 @@ def test_instances_outside_groups_are_read_rarely(desk: Desk) -> None:
     desk.reader.forget()
     desk.requests()
     assert desk.looks == 2  # no change of Troop affects them
-    part = desk.reader.units()["ungrouped"]
+    part = desk.reader.part("ungrouped")
     assert (part["value"]["count"], part["at"], part["error"]) == (0, "2026-11-23T12:10:10.000Z", None)
 
 
 def test_a_change_is_seen_at_the_next_request(desk: Desk) -> None:
     desk.requests()
     desk.reader.forget()
-    assert desk.requests() == ["benchmarks", "events", "fleets", "groups"]
+    assert desk.requests() == ["benchmarks", "benchmarks", "events", "fleets", "groups"]
 
 
 def test_a_part_that_cannot_be_read_keeps_its_value_with_its_time(desk: Desk) -> None:
     desk.requests()
-    first = desk.reader.document()["today"]["at"]
+    first = desk.reader.part("today")["at"]
     desk.world.refusals["GET", "events"] = [DENIED]
     assert "events" in desk.requests(seconds=40)
-    part = desk.reader.document()["today"]
+    part = desk.reader.part("today")
     assert part["at"] == first
     assert part["value"]["by_status"] == {}
     assert "permission denied" in part["error"]
-    assert desk.reader.document()["health"]["error"] is None
+    assert desk.reader.part("health")["error"] is None
     del desk.world.refusals["GET", "events"]
-    assert desk.reader.document()["today"]["error"] is None  # an error is tried again at once
+    assert desk.reader.part("today")["error"] is None  # an error is tried again at once
 
 
 def test_a_year_is_read_once_and_then_only_what_is_new_or_can_change(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     desk.world.events = [event("b", "2026-11-20"), event("a", "2026-11-19", "TERMINATED"), event("c", "2026-11-02")]
-    assert desk.reader.year()["value"]["days"]["2026-11-19"]["unrecovered"] == 0
+    assert desk.reader.part("year")["value"]["days"]["2026-11-19"]["unrecovered"] == 0
     desk.world.events = [event("d", "2026-11-23"), event("a", "2026-11-19", "UNRECOVERED")]
     desk.at += timedelta(hours=1)
-    days = desk.reader.year()["value"]["days"]
+    days = desk.reader.part("year")["value"]["days"]
     assert desk.world.calls[-1][2]["since"] == "2026-11-19T10:00:00.000Z"  # the oldest that can still change
     assert list(days) == ["2026-11-02", "2026-11-19", "2026-11-20", "2026-11-23"]
     assert days["2026-11-19"] == {"terminations": 1, "unrecovered": 1, "leashed": 0}
     monkeypatch.setattr(overview_reader, "MOST_OF_YEAR", 2)
     desk.world.events = [event("f", "2026-11-23"), *desk.world.events]  # earlier ones may be missing between
     desk.at += timedelta(hours=1)
-    value = desk.reader.year()["value"]
+    value = desk.reader.part("year")["value"]
     assert (value["complete_since"], list(value["days"])) == ("2026-11-23", ["2026-11-23"])
 
 
@@ -139,12 +144,13 @@ def test_slow_goes_by_earlier_recoveries_of_the_same_method() -> None:
 def test_the_next_tick_skips_closed_days_and_settings_are_read_once() -> None:
     reads = 0
 
-    def read() -> object:
+    def read() -> TriedSettings:
         nonlocal reads
         reads += 1
         return _deployed(("web",))[0]
 
-    next_tick = NextTick(read)  # type: ignore[arg-type]
+    settings = CachedSettings(read)
+    next_tick = lambda now: calendar_ahead.next_tick(settings(), now)  # noqa: E731
     assert next_tick(datetime(2026, 11, 23, 13, 50, tzinfo=UTC)) == (
         datetime(2026, 11, 24, 6, 0, tzinfo=UTC),
         "night",
@@ -154,10 +160,119 @@ def test_the_next_tick_skips_closed_days_and_settings_are_read_once() -> None:
     assert reads == 1
 
 
-def test_without_the_settings_the_next_tick_is_unknown(desk: Desk) -> None:
-    def refused(_: datetime) -> None:
+def test_without_the_settings_the_next_tick_is_unknown_and_the_health_is_not(desk: Desk) -> None:
+    def refused() -> TriedSettings:
         raise CliError(Exit.FORBIDDEN, "you may not read the template")
 
-    desk.reader.next_tick = refused
-    part = desk.reader.document()["next_tick"]
+    desk.reader.settings = refused
+    part = desk.reader.part("tick")
     assert (part["value"], part["error"]) == (None, "you may not read the template")
+    assert desk.reader.part("health")["value"]["runbook"] == ""
+
+
+def test_slow_part_keeps_no_other_waiting(desk: Desk) -> None:
+    """In a large account, units take many requests."""
+    begun, may_end = threading.Event(), threading.Event()
+
+    def slow() -> dict[str, Any]:
+        begun.set()
+        assert may_end.wait(PATIENCE)
+        return {"count": 0, "limited": False, "instances": []}
+
+    desk.reader.read_ungrouped = slow
+    thread = threading.Thread(target=desk.reader.part, args=("ungrouped",))
+    thread.start()
+    try:
+        assert begun.wait(PATIENCE)
+        for name in SECONDS.keys() - {"ungrouped"}:
+            assert desk.reader.part(name)["error"] is None
+    finally:
+        may_end.set()
+        thread.join()
+
+
+def test_units_that_need_a_person_are_named_with_what_is_known(desk: Desk) -> None:
+    desk.world.add("orders", groups=2, unrecovered="2026-11-20#orders")
+    desk.world.add("bad", problem="tag troop:probability is 'often'")
+    at = "2026-11-20T10:00:05.000Z"
+    desk.world.events = [event("orders", status="UNRECOVERED", terminated_at=at, detail="capacity 1 of 2")]
+    value = desk.reader.part("units")["value"]
+    assert value["unrecovered"] == [
+        {
+            "unit": "orders",
+            "id": "orders",
+            "event_id": "2026-11-20#orders",
+            "in_service": 6,
+            "desired": 6,
+            "terminated_at": at,
+            "detail": "capacity 1 of 2",
+        }
+    ]
+    assert [(one["unit"], "often" in one["why"]) for one in value["malformed"]] == [("bad", True)]
+    assert value["odds"] == {"units": 1, "a_day": 0.2}
+    desk.world.events = []  # without its event, the unit is still named
+    desk.reader.forget()
+    (lost,) = desk.reader.part("units")["value"]["unrecovered"]
+    assert (lost["unit"], lost["terminated_at"], lost["detail"]) == ("orders", None, "")
+
+
+def test_cost_of_the_month_is_that_of_its_runs(desk: Desk) -> None:
+    costs = {
+        "a": ("2026-11-01T00:00:00.000Z", 1.5),
+        "b": ("2026-11-22T10:00:00.000Z", 2.0),
+        "c": ("2026-10-31T23:59:59.000Z", 9.0),
+    }
+    for name, (at, amount) in costs.items():
+        cost = {"amount": amount, "currency": "USD", "items": [], "unknown": []}
+        desk.world.runs[name] = {"run": run(run=name, at=at, cost=cost), "cells": [], "resources": []}
+    desk.world.runs["d"] = {"run": run(run="d", cost=None), "cells": [], "resources": []}
+    month = desk.reader.part("benchmarks")["value"]["month"]
+    assert month == {"runs": 3, "amounts": {"USD": 3.5}, "limited": False}
+
+
+def test_units_that_became_slower_lately_are_named() -> None:
+    first = date(2026, 9, 1)
+    events = [
+        event(unit, str(first + timedelta(days=n)), recovery_seconds=seconds)
+        for unit, seconds in (("web", 100.0), ("search", 60.0), ("rare", 50.0))
+        for n in range(ENOUGH if unit != "rare" else 1)
+    ]
+    events += [
+        event("web", "2026-11-20", recovery_seconds=120.0),
+        event("search", "2026-11-20", recovery_seconds=180.0),
+        event("rare", "2026-11-20", recovery_seconds=900.0),  # its usual time is not known
+        event("lost", "2026-11-21", "UNRECOVERED", recovery_seconds=None),
+    ]
+    assert year.lately(events, date(2026, 10, 24)) == {
+        "days": 30,
+        "units": 3,
+        "usual": 1,
+        "slower": [{"unit": "search", "times": 3.0}],
+        "unrecovered": ["lost"],
+    }
+
+
+MONDAY = datetime(2026, 11, 23, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("now", "day", "is_today"),
+    [
+        (MONDAY, "2026-11-23", True),
+        (MONDAY.replace(hour=15), "2026-11-24", False),  # after 15:00 in Vienna
+        (datetime(2026, 11, 26, 15, tzinfo=UTC), "2026-11-30", False),  # Friday is an extra day off
+    ],
+)
+def test_next_day_is_that_of_calendars_which_units_have(now: datetime, day: str, is_today: bool) -> None:
+    """Nobody uses the calendar of nights, which opens on that Friday."""
+    basis = Ahead(World(), *(f"u{number}" for number in range(40))).basis()
+    ahead = calendar_ahead.next_day(basis, now)
+    assert ahead is not None
+    assert (ahead["day"], ahead["is_today"]) == (day, is_today)
+    if not is_today:
+        assert {hit["day"] for hit in ahead["expected"]} == {day}
+    assert calendar_ahead.next_day(replace(basis, salt=None), now) == {
+        **ahead,
+        "expected": None,
+        "not_expected": "you may not read it",
+    }

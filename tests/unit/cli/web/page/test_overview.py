@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
+import threading
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, Page, expect
 
 from cli.client.api import Answer
 from cli.shared.errors import CliError, Exit
 from cli.web.overview_reader import OverviewReader
+from tests import accessibility
+from tests.patience import PATIENCE
 from tests.unit.cli.conftest import event
 from tests.unit.cli.web.page.conftest import Looking
 from tests.unit.cli.web.page_world import RUN, run
+from troop.shared import moments
 
 LATE = {
     "name": "ticks-missing",
@@ -34,7 +39,19 @@ def today(days_ago: int = 0) -> str:
 def forget(looking: Looking) -> None:
     """Drops what the command has read for earlier views."""
     reader = looking.server.overview
-    looking.server.overview = OverviewReader(reader.client, reader.next_tick, reader.read_ungrouped)
+    looking.server.overview = OverviewReader(reader.client, reader.settings, reader.read_ungrouped, reader.basis)
+
+
+def tile(page: Page, title: str) -> Locator:
+    return page.get_by_role("region", name=title, exact=True)
+
+
+def opened(looking: Looking) -> Page:
+    """Opens the overview, as the command has it that has read nothing before."""
+    forget(looking)
+    page = looking.go("overview")
+    page.reload()
+    return page
 
 
 def weekly() -> list[dict[str, Any]]:
@@ -44,33 +61,135 @@ def weekly() -> list[dict[str, Any]]:
 
 def test_the_overview_answers_what_goes_on(looking: Looking) -> None:
     world = looking.world
-    world.checks = [LATE]
-    world.events = [event("web", today(), "UNRECOVERED"), event("ledger", today(9))]
+    at = datetime.now(UTC) - timedelta(minutes=22)
+    flight = {"at": moments.iso(at), "terminated_at": moments.iso(at), "recovery_seconds": None}
+    flight["recover_by"] = moments.iso(at + timedelta(minutes=30))
+    world.events = [event("web", today(), "TERMINATED", **flight), event("ledger", today())]
     world.switch |= {"leashed": False}
     cost = {"amount": 0.007812, "currency": "USD", "items": [], "unknown": []}
-    document = {"run": run(status="RUNNING", ended_at=None), "cells": [], "resources": [], "cost_so_far": cost}
-    world.runs = {RUN: document}
-    forget(looking)
-    page = looking.go("overview")
-    page.reload()
-    tile = lambda title: page.get_by_role("region", name=title)  # noqa: E731
-    expect(tile("Chaos")).to_contain_text("Unleashed: terminates instances.")
-    expect(tile("Ticks").locator(".badge")).to_have_text("late")
-    expect(tile("Ticks")).to_contain_text("last tick came at 23 Nov 2026, 09:00:00 UTC; 3 have been due")
-    expect(tile("Ticks")).to_contain_text("Next:")
-    expect(tile("Units")).to_contain_text("3 taking part")
-    expect(tile("Benchmarks")).to_contain_text("$0.00781 so far")
-    expect(page.get_by_role("img", name=re.compile("1 not recovered"))).to_be_visible()
-    expect(page.get_by_role("row", name=re.compile("12s 12s"))).to_be_visible()  # two weeks: words, and no chart
+    running = run(status="RUNNING", ended_at=None, at=f"{today()}T00:00:00.000Z")
+    world.runs = {RUN: {"run": running, "cells": [], "resources": [], "cost_so_far": cost}}
+    page = opened(looking)
+    expect(tile(page, "Chaos")).to_contain_text("terminates instances.")
+    expect(tile(page, "Chaos")).to_contain_text("Next tick:")
+    expect(tile(page, "Today")).to_contain_text("web recovering, 22 of 30 minutes")
+    expect(page.get_by_role("row", name=re.compile("ledger recovered"))).to_be_visible()
+    expect(page.get_by_role("row", name=re.compile("web terminated .* recovering, 22 of 30 minutes"))).to_be_visible()
+    expect(tile(page, "Next")).to_contain_text(re.compile(r"\d+ expected"))
+    expect(tile(page, "Units")).to_contain_text("3 taking part")
+    expect(tile(page, "Cost")).to_contain_text("$1.29 this month")
+    expect(tile(page, "Cost")).to_contain_text("$0.00781 so far")
+    expect(page.get_by_role("img")).to_have_count(0)  # neither a year of empty days nor a chart of one point
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+OK = {"name": "alarms", "status": "ok", "value": 0, "threshold": 0, "detail": "no alarm is on", "todo": ""}
+
+
+def test_needs_of_a_person_come_first_with_the_most_urgent_on_top(looking: Looking) -> None:
+    world = looking.world
+    command = "aws sns subscribe --topic-arn arn:aws:sns:eu-central-1:111122223333:T --protocol email"
+    cure = f"run `{command}`, and confirm by mail; docs/guides/runbook.md#who-receives-alarms"
+    few = {"name": "subscribers", "status": "warn", "value": 0, "threshold": 1, "detail": "no subscriber", "todo": cure}
+    out = LATE | {"name": "units-unrecovered", "detail": "out of chaos: orders"}
+    world.checks = [OK, few, out, LATE]
+    world.add("orders", unrecovered=f"{today()}#orders")
+    world.add("bad", problem="tag troop:probability is 'often'")
+    lost = event("orders", today(), "UNRECOVERED", detail="Launch template does not exist")
+    lost["terminated_at"] = moments.iso(datetime.now(UTC) - timedelta(minutes=31))
+    world.events = [lost]
+    looking.server.overview.settings = lambda: replace(ahead, runbook_url="https://wiki.example/runbook")
+    ahead = looking.server.ahead.basis().settings
+    page = opened(looking)
+    urgent = tile(page, "What needs a person")
+    rows = urgent.get_by_role("listitem")
+    expect(rows).to_have_count(4)  # the check of units that did not recover would repeat one of them
+    expect(rows.nth(0)).to_contain_text(
+        "Last tick came at 23 Nov 2026, 09:00:00 UTC; 3 have been due", ignore_case=True
+    )
+    expect(rows.nth(1)).to_contain_text("orders: 3 of 3 in service, terminated 31 minutes ago.")
+    expect(rows.nth(1)).to_contain_text("Launch template does not exist.")
+    expect(rows.nth(2).get_by_role("link", name="runbook")).to_have_attribute(
+        "href", "https://wiki.example/runbook#who-receives-alarms"
+    )
+    expect(rows.nth(2).locator("code")).to_have_text(command)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    rows.nth(2).get_by_role("button", name="Copy").click()
+    expect(page.get_by_text("Copied.")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == command
+    expect(rows.nth(3)).to_contain_text("bad is skipped: tag troop:probability is 'often'.")
+    first = page.locator("main section").first
+    expect(first).to_have_attribute("aria-label", "What needs a person")
+
+
+def test_unit_is_returned_to_chaos_where_it_is_reported(looking: Looking) -> None:
+    looking.world.add("api/lost", unrecovered=f"{today()}#api/lost")
+    looking.world.checks = [OK]
+    page = opened(looking)
+    page.get_by_role("button", name="Return to chaos … api/lost").click()
+    page.get_by_role("dialog").get_by_role("button", name="Return to chaos").click()
+    expect(page.get_by_text("All 1 checks pass.")).to_be_visible()
+    assert looking.changes() == [("PATCH", "groups/api~2Flost", {"unrecovered": False})]
+    expect(tile(page, "Units")).to_contain_text("4 taking part")
+
+
+def test_without_the_salt_the_next_terminations_are_odds(looking: Looking) -> None:
+    looking.server.ahead.salt = None  # type: ignore[attr-defined]
+    page = opened(looking)
+    expect(tile(page, "Next")).to_contain_text("about 0.6 terminations a business day")
+    expect(tile(page, "Next")).to_contain_text(
+        re.compile("The odds of 3 units that take part. Next: .*you may not read it")
+    )
+
+
+def test_no_part_waits_for_another_and_each_shows_that_it_loads(
+    looking: Looking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a large account, health and units take many seconds."""
+    may_end, request = threading.Event(), looking.world.request
+
+    def slow(method: str, path: str, *rest: Any) -> Answer:
+        if path in ("health", "groups"):
+            may_end.wait(PATIENCE)
+        return request(method, path, *rest)
+
+    monkeypatch.setattr(looking.world, "request", slow)
+    page = opened(looking)
+    try:
+        expect(tile(page, "Today")).to_contain_text("No termination so far.")
+        expect(tile(page, "Cost")).to_contain_text("this month")
+        heights = page.evaluate(HEIGHTS)
+        for title in ("Units", "Next", "What needs a person"):
+            expect(tile(page, title)).to_have_attribute("aria-busy", "true")
+        assert accessibility.findings(page) == []
+        page.get_by_role("button", name="Halt").click()  # the browser has a connection left
+        page.get_by_role("dialog").get_by_role("button", name="Halt").click()
+        expect(page.locator("#switch")).to_contain_text("halted")
+    finally:
+        may_end.set()
+    expect(page.locator("[aria-busy=true]")).to_have_count(0)
+    assert page.evaluate(HEIGHTS) == heights
+
+
+HEIGHTS = "[...document.querySelectorAll('.tiles')].map((one) => one.offsetHeight)"
+
+
+def test_units_that_became_slower_are_one_sentence(looking: Looking) -> None:
+    days = [today(n) for n in range(2, 8)]
+    looking.world.events = [
+        event("web", today(1), recovery_seconds=300.0),
+        *(event("web", day, recovery_seconds=100.0) for day in days),
+    ]
+    page = opened(looking)
+    expect(
+        page.get_by_text("In the last 30 days, 0 of 1 unit always recovered within the usual time.")
+    ).to_contain_text("Slower: web (3 times as long).")
 
 
 def test_the_week_that_has_begun_has_its_mark_in_the_chart(looking: Looking) -> None:
     looking.world.events = weekly()
-    forget(looking)
-    page = looking.go("overview")
-    page.reload()
-    expect(page.get_by_role("region", name="Today")).to_contain_text("1 event")
+    page = opened(looking)
+    expect(tile(page, "Today")).to_contain_text("1 event")
     usual = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--accent').trim()")
     expect(page.get_by_role("img", name=re.compile("Median recovery")).locator(f"path[fill='{usual}']")).to_have_count(
         6
@@ -81,14 +200,12 @@ MONDAYS = {f"{day:%b} {day.day}" for n in range(-1, 60) if not (day := datetime.
 MONTHS = {f"{datetime(2026, month, 1, tzinfo=UTC):%b}" for month in range(1, 13)}
 
 
-@pytest.mark.parametrize(("first", "labels"), [(0, MONDAYS), (200, MONTHS)])
+@pytest.mark.parametrize(("first", "labels"), [(28, MONDAYS), (200, MONTHS)])
 def test_the_chart_of_a_new_deployment_shows_weeks_and_an_older_ones_months(
     looking: Looking, first: int, labels: set[str]
 ) -> None:
     looking.world.events = [*weekly(), event("web", today(first))]
-    forget(looking)
-    page = looking.go("overview")
-    page.reload()
+    page = opened(looking)
     chart = page.get_by_role("img", name=re.compile("Median recovery"))
     labelled = chart.locator("text").filter(has_text=re.compile("[A-Z]"))
     expect(labelled.first).to_be_visible()
@@ -101,14 +218,12 @@ def test_instances_outside_groups_are_listed(looking: Looking) -> None:
     one = {"instance_id": "i-0bastion", "name": "<b>bastion</b>", "type": "t3.micro", "state": "running", "zone": "a"}
     reader = looking.server.overview
     reader.read_ungrouped = lambda: {"count": 1200, "limited": True, "instances": [one]}
-    forget(looking)
-    page = looking.go("overview")
-    page.reload()
-    tile = page.get_by_role("region", name="Outside Auto Scaling groups")
-    expect(tile).to_contain_text("1,200+ instances")
-    tile.get_by_text("The first 1").click()
-    expect(tile.get_by_role("listitem")).to_contain_text("<b>bastion</b> i-0bastiont3.micro, a, running")
-    expect(tile.get_by_role("button")).to_have_count(0)
+    page = opened(looking)
+    outside = tile(page, "Outside Auto Scaling groups")
+    expect(outside).to_contain_text("1,200+ instances")
+    outside.get_by_text("The first 1").click()
+    expect(outside.get_by_role("listitem")).to_contain_text("<b>bastion</b> i-0bastiont3.micro, a, running")
+    expect(outside.get_by_role("button")).to_have_count(0)
 
     def denied() -> dict[str, Any]:
         raise CliError(Exit.FORBIDDEN, "you may not")
@@ -116,7 +231,7 @@ def test_instances_outside_groups_are_listed(looking: Looking) -> None:
     looking.server.overview.read_ungrouped = denied
     forget(looking)
     page.get_by_role("button", name="Refresh").click()
-    expect(tile).to_contain_text("Instances cannot be read: you may not.")
+    expect(outside).to_contain_text("Instances cannot be read: you may not.")
 
 
 def test_the_dangerous_state_is_not_green(looking: Looking) -> None:
@@ -134,12 +249,12 @@ def test_counts_of_states_lead_to_as_many_units(looking: Looking) -> None:
     world.add("bad", problem="tag troop:probability is 'often'")
     world.add("vault", groups=2, protected="troop:protected")
     forget(looking)
-    states = looking.server.overview.units()["units"]["value"]["by_state"]
+    states = looking.server.overview.part("units")["value"]["by_state"]
     assert len(states) == 5
     looking.page.get_by_role("button", name="Refresh").click()
     for state, number in states.items():
         page = looking.go("overview")
-        page.get_by_role("region", name="Units").get_by_role("link", name=re.compile(f"{number} {state}")).click()
+        tile(page, "Units").get_by_role("link", name=re.compile(f"{number} {state}")).click()
         expect(page.get_by_label("Show", exact=True)).to_have_value(state)
         expect(page.locator("tbody tr")).to_have_count(number)
 
@@ -148,14 +263,16 @@ def test_a_page_that_was_open_overnight_looks_old_at_once(timed: Looking) -> Non
     page = timed.page
     timed.go("overview")
     page.reload()
-    expect(page.get_by_role("region", name="Units")).to_contain_text("taking part")
-    expect(page.locator(".tile.old, #switch.old")).to_have_count(0)
+    expect(tile(page, "Units")).to_contain_text("taking part")
+    expect(page.locator("[aria-busy=true]")).to_have_count(0)
+    expect(page.locator(".tile.old, .urgent.old, #switch.old")).to_have_count(0)
     for path in ("switch", "events", "health", "groups", "benchmarks", "fleets"):
         timed.world.refusals["GET", path] = [BROKEN]
     page.route("**/*", lambda route: route.abort())
     page.clock.fast_forward("08:00:00")
     expect(page.locator("#switch.old")).to_contain_text("8 hours ago")
-    expect(page.locator(".tile.old")).to_have_count(7)
+    expect(page.locator(".tile.old")).to_have_count(6)
+    expect(page.locator(".urgent.old")).to_contain_text("8 hours ago")
     expect(page.get_by_role("alert")).to_contain_text("This view is not current")
     page.unroute_all()
     timed.world.refusals.clear()
@@ -170,8 +287,9 @@ def test_a_part_that_fails_says_so_and_the_others_stay_current(looking: Looking)
     page = looking.go("overview")
     forget(looking)
     page.get_by_role("button", name="Refresh").click()
-    expect(page.locator(".tile.unread").first).to_contain_text("Health cannot be read")
-    expect(page.get_by_role("region", name="Today")).not_to_have_class(re.compile("unread"))
+    expect(page.locator(".urgent.unread")).to_contain_text("The health cannot be read")
+    expect(tile(page, "Today")).not_to_have_class(re.compile("unread"))
+    assert accessibility.findings(page) == []
 
 
 def test_filters_are_in_the_address_and_back_restores_them(looking: Looking) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import json
 import tempfile
 from collections.abc import Callable, Container, Iterator, Mapping
@@ -111,7 +112,7 @@ class PageBenchmarks:
             CliError: the files or the changes are malformed, or the deployment does not answer.
         """
         request, now = _parse(body), self.now()
-        key = request.model_dump_json(exclude={"is_fresh", "key"})
+        key = hashlib.sha256(request.model_dump_json(exclude={"is_fresh", "key"}).encode()).hexdigest()
         at, known = self._estimates.get(key, (now, None))
         if known and not request.is_fresh and (now - at).total_seconds() < ESTIMATE_SECONDS:
             return known
@@ -132,7 +133,7 @@ class PageBenchmarks:
             "nodes": source.plan.nodes,
             "cells": len(source.plan.cells),
             "lacking": [name for name, each in reasons.items() if each],
-            "parameters": {name: text(value) for name, value in source.benchmark.parameters.items()},
+            "parameters": {name: _text(value) for name, value in source.benchmark.parameters.items()},
         }
         try:
             answer = starting.estimate(self.client, source, request.size or None, request.values())
@@ -185,7 +186,7 @@ class PageBenchmarks:
         return Chosen(run, report_source.parsed(body, f"the report of {run}"))
 
 
-def text(value: Any) -> str:
+def _text(value: Any) -> str:
     """Writes the value of a parameter as a user can type it."""
     plain = plain_parameter(value)
     return plain if isinstance(plain, str) else json.dumps(plain)
@@ -200,8 +201,8 @@ def _parameter(source: Source, name: str) -> dict[str, Any]:
     return {
         "name": name,
         "about": source.written.comment_at(("parameters", name)),
-        "default": text(value),
-        "allowed": [] if isinstance(value, tuple) else [text(one) for one in choices or ()],
+        "default": _text(value),
+        "allowed": [] if isinstance(value, tuple) else [_text(one) for one in choices or ()],
     }
 
 

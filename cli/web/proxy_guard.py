@@ -56,6 +56,7 @@ ROUTES: Routes = (
     (re.compile("/events"), frozenset({"GET"})),
     (re.compile(f"/events/{_SEGMENT}"), frozenset({"GET"})),
     (re.compile("/decisions"), frozenset({"GET"})),
+    (re.compile("/changes"), frozenset({"GET"})),
     (re.compile("/groups"), frozenset({"GET"})),
     (re.compile(f"/groups/{_SEGMENT}"), frozenset({"GET", "PATCH"})),
     (re.compile("/policies"), frozenset({"GET"})),

@@ -44,6 +44,16 @@ def test_a_series_has_a_value_of_each_run_at_the_begin_of_its_phase() -> None:
     assert [(group.period, group.runs) for group in history.groups(one, Period.WEEKDAY)] == [("Tuesday", 2)]
 
 
+def test_runs_of_another_size_form_another_series() -> None:
+    small = view("run-3", "2026-11-18T08:00:00Z", {**ROW, "per_second": 7.0})
+    small["run"]["size"] = "smoke"
+    every = {
+        one.name: [value.value for value in one.values]
+        for one in history.series([MONDAY, small], Figure.THROUGHPUT, None)
+    }
+    assert every == {"n2 · measure · drivers · read": [400.0], "smoke · n2 · measure · drivers · read": [7.0]}
+
+
 def test_each_operation_and_point_is_a_series() -> None:
     rows = [{**ROW, "operation": name} for name in ("read", "write")]
     point = {**ROW, "point": 2, "parameters": {"threads": 8}, "repeat": 1}

@@ -150,3 +150,10 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         yaml_files.Document(text, "it").line_of(("a", 0))
     except CliError as error:
         assert error.code == Exit.USAGE  # noqa: PT017 - there may be none
+
+
+def test_a_comment_is_that_at_the_end_of_a_values_line() -> None:
+    text = "# of the file\na: 1  # the first\nb: {c: 'x # y'}\nd: \"#\"   #  spaces around  \ne#f: 2\n"
+    document = yaml_files.Document(text, "it")
+    comments = [document.comment_at(place) for place in (["a"], ["b", "c"], ["d"], ["e#f"])]
+    assert comments == ["the first", "", "spaces around", ""]

@@ -273,7 +273,7 @@ def _custom(shown: Shown, names: Sequence[str]) -> list[list[cloudwatch.IWidget]
                 function_arn=shown.widgets.function_arn,
                 params={"widget": name},
                 width=WIDTH // len(there),
-                height=9,
+                height=6 if name == "live" else 9,
                 update_on_time_range_change=False,
             )
             for name in there

@@ -18,6 +18,7 @@ from troop.bench.definition.definition import is_load
 from troop.bench.records.record import CellStatus
 from troop.measure.operations import TOTAL
 from troop.shared import moments
+from troop.shared.formatting import plain
 
 
 class Figure(StrEnum):
@@ -212,6 +213,7 @@ def page_values(name: str, figure: Figure, zone: str, every: Sequence[Series]) -
         "series": [
             {
                 "name": one.name,
+                "topic": " · ".join(one.measurement[:-1]),
                 "values": [_shown(value, figure) for value in one.values],
                 **{f"by_{period}": [_shown_group(group, figure) for group in groups(one, period)] for period in Period},
             }
@@ -255,7 +257,7 @@ def bars(values: Sequence[float]) -> list[str]:
 def number(value: float, figure: Figure) -> str:
     """Formats a value with its unit."""
     if figure is Figure.THROUGHPUT:
-        return f"{value:,.1f}/s"
+        return f"{plain(value)}/s"
     if figure is Figure.ERRORS:
-        return f"{100 * value:.3g} %"
-    return f"{value:.3g} ms" if value < 100 else f"{value:,.0f} ms"
+        return f"{plain(100 * value)} %"
+    return f"{plain(value)} ms"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -48,9 +49,12 @@ def history(
             f"no run of {name!r} has a cell that succeeded and has this figure: `troop bench list` lists the runs",
         )
     if html is not None:
-        _write(html, bench_history.page_values(name, figure, zone or "local", every))
+        local = datetime.now().astimezone().tzname() or "of this machine"
+        _write(html, bench_history.page_values(name, figure, zone or local, every))
     if as_json:
-        show.document(bench_history.document(name, figure, zone or "local", every))
+        show.document(
+            bench_history.document(name, figure, zone or datetime.now().astimezone().tzname() or "local", every)
+        )
         return
     show.say(f"{name}: {figure.value}, {figure.unit}")
     for one in every:

@@ -37,6 +37,7 @@ from troop.dashboard.views import (
 )
 from troop.dashboard.widget_request import KINDS, SHOWS, Viewer
 from troop.shared.errors import TroopError
+from troop.shared.formatting import plain
 
 LARGEST = 2_500_000
 """The most bytes of an answer. CloudWatch documents no limit; Lambda's is 6 MB of JSON, where a quotation mark takes
@@ -201,7 +202,7 @@ def _seconds(seconds: float) -> str:
 
 
 def _milliseconds(value: float | None) -> str:
-    return "—" if value is None else f"{value:.3g} ms" if value < 100 else f"{value:,.0f} ms"
+    return "—" if value is None else f"{plain(value)} ms"
 
 
 def _value(value: Any) -> str:

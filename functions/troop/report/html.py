@@ -46,6 +46,8 @@ from troop.shared import formatting
 TEMPLATES: Final = Path(__file__).resolve().parent / "templates"
 MOST_ROWS: Final = 1000
 """The most rows of nodes over all cells; a larger report shows the slowest nodes of each phase."""
+FEWEST_DRAWN: Final = 5
+"""Runs from which on a history has charts. A table tells fewer better."""
 FEW_POINTS: Final = 16
 """The most rows of a table that is not folded, such as points of scaling."""
 
@@ -194,7 +196,8 @@ def history_page(history: Mapping[str, Any], script: str) -> str:
     """Renders the page of a benchmark's history.
 
     Args:
-        history: ``{"benchmark", "figure", "unit", "time_zone", "runs", "series"}``. A series has a ``name``; ``values``
+        history: ``{"benchmark", "figure", "unit", "time_zone", "runs", "series"}``. A series has a
+            ``name``, as its ``topic`` the name without the operation; ``values``
             with ``run``, ``at`` and ``text`` as people read them, ``value``, ``wall`` (milliseconds of the wall clock
             since 1970), ``hour`` with a fraction and ``weekday`` from 0; and groups ``by_hour`` and ``by_weekday``
             with ``period``, ``runs``, ``median``, ``lowest``, ``highest`` as text, ``place`` and ``number``.
@@ -205,11 +208,18 @@ def history_page(history: Mapping[str, Any], script: str) -> str:
         for key in ("by_hour", "by_weekday")
     }
     series = [
-        {"name": one["name"], "values": one["values"], **{key: medians[key][n] for key in medians}}
+        {
+            "name": one["name"],
+            "topic": one["topic"],
+            "values": one["values"],
+            **{key: medians[key][n] for key in medians},
+        }
         for n, one in enumerate(history["series"])
     ]
     data = {"unit": history["unit"], "series": series}
-    return _page("history.html", ("history.js",), script, history=history, data=data)
+    return _page(
+        "history.html", ("history.js",), script, history=history, data=data, is_drawn=history["runs"] >= FEWEST_DRAWN
+    )
 
 
 def _over_time_data(cells: Sequence[Cell], entries: Sequence[dict[str, Any]]) -> dict[str, Any]:

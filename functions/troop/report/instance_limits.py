@@ -10,6 +10,7 @@ from troop.bench.measuring.verdicts import name_some
 from troop.measure.summary import EBS_EXCEEDED, NETWORK_EXCEEDED
 from troop.report.document import Cell, Finding, Node, Phase
 from troop.report.processors import CORE_FULL
+from troop.shared import formatting
 
 MEAN_IDLE = 70.0
 """Percent of all processors below which the mean hides a full core, which is a limit."""
@@ -134,11 +135,12 @@ def _bursts(members: Sequence[Node], types: Mapping[str, TypeFacts]) -> Iterator
         above = [(*pair, node) for node in members if (pair := _beyond(baseline, node, types))]
         if above:
             value, limit, node = max(above, key=lambda one: one[0] / one[1])
-            many = f"{len(above):,} of {len(members):,} nodes"
+            every = len(above) == len(members)
+            many = "every node" if every else f"{len(above):,} of {formatting.counted(len(members), 'node')}"
             yield (
-                f"{baseline.name} was a burst on {many}: up to {value:,.3g} {baseline.unit}, and the baseline of "
-                f"{node.instance_type} is {limit:,.4g}. EC2 allows it only for a while: measure longer, or use "
-                "larger instances."
+                f"{baseline.name} was a burst on {many}: up to {formatting.plain(value)} {baseline.unit}, and the "
+                f"baseline of {node.instance_type} is {formatting.plain(limit)}. EC2 allows it only for a while: "
+                "measure longer, or use larger instances."
             )
 
 

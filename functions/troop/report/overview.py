@@ -60,8 +60,8 @@ def answer(report: Report) -> str:
 
 
 def headline(report: Report) -> str:
-    """Returns a sentence such as ``3 cells of up to 6 servers (i4i.large) and 2 drivers (c7g.large), in 3 zones,
-    spot.``
+    """Returns a sentence such as ``3 cells of servers (up to 6 x i4i.large) and drivers (up to 2 x c7g.large), in 3
+    zones, spot.``
     """
     largest: dict[str, int] = {}
     types: dict[str, dict[str, None]] = {}
@@ -75,8 +75,9 @@ def headline(report: Report) -> str:
             purchases.update(dict.fromkeys(name for name, number in fleet.purchase.items() if number))
     text = formatting.counted(len(report.cells), "cell") if report.cells else "No cells"
     if largest:
-        fleets = [f"{number:,} {role} ({' or '.join(types[role])})" for role, number in largest.items()]
-        text += f" of {'up to ' if _sizes_differ(report) else ''}{formatting.sentence(fleets)}"
+        most = "up to " if _sizes_differ(report) else ""
+        fleets = [f"{role} ({most}{number:,} x {' or '.join(types[role])})" for role, number in largest.items()]
+        text += f" of {formatting.sentence(fleets)}"
     if zones:
         text += f", in {formatting.counted(len(zones), 'zone')}" if len(zones) > 1 else f", in {next(iter(zones))}"
     if purchases:

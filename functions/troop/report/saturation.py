@@ -19,6 +19,7 @@ from troop.bench.fleets.type_facts import GBIT, TypeFacts
 from troop.report.document import Cell, Finding, Operation, Phase
 from troop.report.processors import loads, waits
 from troop.report.totals import rows_of
+from troop.shared.formatting import plain
 
 COUNTS: Final = ("threads", "clients", "connections", "concurrency")
 """Parameters that say how many operations are under way at a time."""
@@ -134,11 +135,11 @@ def _why(cell: Cell, role: str, phases: Sequence[Phase], types: Mapping[str, Typ
             moved = _network(phases, its, direction, types)
             if moved and moved[0] >= NEAR * moved[1]:
                 reasons.append(
-                    f"nodes of {its} {text} {moved[0]:.3g} Gbit/s each, and the baseline of their network is "
-                    f"{moved[1]:.4g}"
+                    f"nodes of {its} {text} {plain(moved[0])} Gbit/s each, and the baseline of their network is "
+                    f"{plain(moved[1])}"
                 )
             elif moved and direction == "in":
-                seen.append(f"nodes of {its} received {moved[0]:.3g} of {moved[1]:.4g} Gbit/s")
+                seen.append(f"nodes of {its} received {plain(moved[0])} of {plain(moved[1])} Gbit/s")
     waiting = waits(every)
     if reasons:
         also = f" Processors waited for disks (iowait): {waiting}." if waiting else ""

@@ -16,15 +16,13 @@ SPACE = "\N{NO-BREAK SPACE}"
 
 
 def plain(value: float | None) -> str:
-    """Formats three significant digits, or all before the decimal point: ``0.042``, ``3.14``, ``27.5``, ``12,345``."""
+    """Formats three significant digits with at most six decimals, or all before the point: ``0.167``, ``12,345``."""
     if value is None or not math.isfinite(value):
         return NOTHING
-    size = abs(value)
-    if size >= 99.95 or size == 0:
+    rounded = float(f"{value:.3g}")
+    if abs(rounded) >= 100 or rounded == 0:
         return f"{value:,.0f}"
-    if size >= 9.995:
-        return f"{value:.1f}"
-    return f"{value:.2f}" if size >= 0.0995 else f"{value:.3f}"
+    return f"{value:.{min(6, 2 - math.floor(math.log10(abs(rounded))))}f}"
 
 
 def whole(value: float | None) -> str:

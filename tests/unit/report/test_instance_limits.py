@@ -113,12 +113,12 @@ def sentences(*members: Node, measured: float = 600) -> list[str]:
         (
             {"network_sent_bytes": 125e6},
             "network_out",
-            "measure, servers: outbound network traffic was a burst on 1 of 2 nodes: up to 1 Gbit/s, and the baseline "
-            "of i4i.large is 0.781. EC2 allows it only for a while: measure longer, or use larger instances.",
+            "measure, servers: outbound network traffic was a burst on 1 of 2 nodes: up to 1.00 Gbit/s, and the "
+            "baseline of i4i.large is 0.781. EC2 allows it only for a while: measure longer, or use larger instances.",
         ),
         ({"network_received_bytes": 98e6}, "network_in", "inbound network traffic was a burst on 1 of 2 nodes"),
-        ({"ebs_bytes": 79e6}, "ebs_bandwidth", "EBS bandwidth was a burst on 1 of 2 nodes: up to 79 MB/s"),
-        ({"ebs_operations": 2501}, "ebs_iops", "EBS operations was a burst on 1 of 2 nodes: up to 2.5e+03 IOPS"),
+        ({"ebs_bytes": 79e6}, "ebs_bandwidth", "EBS bandwidth was a burst on 1 of 2 nodes: up to 79.0 MB/s"),
+        ({"ebs_operations": 2501}, "ebs_iops", "EBS operations was a burst on 1 of 2 nodes: up to 2,501 IOPS"),
     ],
 )
 def test_use_above_the_baseline_is_a_burst(its: dict[str, float], key: str, text: str) -> None:

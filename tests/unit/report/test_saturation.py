@@ -85,12 +85,12 @@ GROWS = "measure, read of drivers: throughput grows up to threads=100 (800 a sec
         ),
         (
             {"gbit": 0.95},
-            "What is full: nodes of drivers received 0.95 Gbit/s each, and the baseline of their network is 1.",
+            "What is full: nodes of drivers received 0.950 Gbit/s each, and the baseline of their network is 1.00.",
         ),
         (
             {},
-            "The nodes were not full (processors of drivers were busy for 30 %; nodes of drivers received 0.1 of 1 "
-            "Gbit/s): the limit is the service, or beyond the nodes.",
+            "The nodes were not full (processors of drivers were busy for 30 %; nodes of drivers received 0.100 of "
+            "1.00 Gbit/s): the limit is the service, or beyond the nodes.",
         ),
         ({"cpu": None, "core": None, "gbit": None}, "The load of nodes was not measured, so the reason is unknown."),
     ],

@@ -63,7 +63,9 @@ def test_an_outline_looks_like_a_file() -> None:
         (formatting.plain(None), formatting.NOTHING),
         (formatting.plain(math.nan), formatting.NOTHING),
         (formatting.plain(0), "0"),
-        (formatting.plain(0.0421), "0.042"),
+        (formatting.plain(0.0421), "0.0421"),
+        (formatting.plain(0.1666), "0.167"),
+        (formatting.plain(0.00000004), "0.000000"),
         (formatting.plain(3.14159), "3.14"),
         (formatting.plain(9.996), "10.0"),
         (formatting.plain(99.96), "100"),
@@ -109,7 +111,8 @@ def test_the_first_sentence_tells_what_was_run_and_what_it_cost() -> None:
     report = samples.study()
     sentence = f"{overview.headline(report)} {overview.cost(report)}".replace("\N{NO-BREAK SPACE}", " ")
     assert sentence == (
-        "18 cells of up to 12 servers (i4i.xlarge) and 4 drivers (c6i.2xlarge), in 3 zones, spot and on-demand. "
+        "18 cells of servers (up to 12 x i4i.xlarge) and drivers (up to 4 x c6i.2xlarge), in 3 zones, spot and "
+        "on-demand. "
         "It cost $33.42 (and what has no price); $31.20 were expected, and at most $118.75."
     )
 

@@ -31,9 +31,13 @@ function historyOption(data, lines, xAxis, place, medians) {
 
 function drawHistory() {
   const data = readData("chart-data");
-  const views = [{ title: "", lines: data.series }];
+  const topics = [...new Set(data.series.map((one) => one.topic))];
+  // Operations of one measurement are compared with each other. If each has only one, all measurements share a chart.
+  const views = topics.length === data.series.length
+    ? [{ title: "", lines: data.series }]
+    : topics.map((title) => ({ title, lines: data.series.filter((one) => one.topic === title) }));
   const draw = (id, xAxis, place, medians) =>
-    chartOf(document.getElementById(id), "", views, (_, lines) => historyOption(data, lines, xAxis(), place, medians));
+    chartOf(document.getElementById(id), "Measurement", views, (_, lines) => historyOption(data, lines, xAxis(), place, medians));
   const time = () => {
     const { formatter, ...label } = axis("").axisLabel;
     return { ...axis(""), type: "time", axisLabel: label };
@@ -51,5 +55,5 @@ function drawHistory() {
   draw("weekdays-chart", days, (one) => one.weekday, "by_weekday");
 }
 
-drawHistory();
+if (document.getElementById("runs-chart")) drawHistory();
 document.documentElement.setAttribute("data-drawn", "");

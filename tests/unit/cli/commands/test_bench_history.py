@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -138,16 +139,16 @@ def test_the_table_has_a_line_for_each_run(run: Run, api: FakeApi) -> None:
     on_record(api, TUESDAY, MONDAY)
     shown = lines(run)
     assert shown[0] == "reads: throughput, operations per second"
-    assert shown[-2].startswith("Tue 2026-11-17 00:30 CET run-1 400.0/s ")
-    assert shown[-1].startswith("Tue 2026-11-17 09:10 CET run-2 500.0/s ")
+    assert shown[-2].startswith("Tue 2026-11-17 00:30 CET run-1 400/s ")
+    assert shown[-1].startswith("Tue 2026-11-17 09:10 CET run-2 500/s ")
     assert len(shown[-2].rpartition(" ")[2]) < len(shown[-1].rpartition(" ")[2]), "bars are as long as the values"
 
 
 def test_runs_are_grouped_in_the_time_zone_of_the_request(run: Run, api: FakeApi) -> None:
     on_record(api, TUESDAY, MONDAY)
-    assert lines(run, "--by", "hour")[-1].startswith("09:00 1 500.0/s 500.0/s 500.0/s")
+    assert lines(run, "--by", "hour")[-1].startswith("09:00 1 500/s 500/s 500/s")
     on_record(api, TUESDAY, MONDAY)
-    assert lines(run, "--by", "weekday")[-1].startswith("Tuesday 2 450.0/s 400.0/s 500.0/s")
+    assert lines(run, "--by", "weekday")[-1].startswith("Tuesday 2 450/s 400/s 500/s")
 
 
 def test_json_has_all_values_and_both_groupings(run: Run, api: FakeApi) -> None:
@@ -171,6 +172,22 @@ def test_the_page_shows_names_of_others_as_text(run: Run, api: FakeApi, tmp_path
     assert "<script>alert(1)" not in page
     assert "Mon 2026-11-16 09:00 CET" in page
     assert "cannot be written" in run("bench", "history", "reads", "--html", str(tmp_path)).stderr
+
+
+def test_page_charts_operations_together_from_five_runs_on(run: Run, api: FakeApi, tmp_path: Path) -> None:
+    path = tmp_path / "history.html"
+    runs = [view(f"run-{n}", f"2026-11-1{n}T08:00:00.000Z", ROW, {**ROW, "operation": "scan"}) for n in range(5)]
+    on_record(api, *runs[:4])
+    lines(run, "--html", str(path))
+    few = path.read_text(encoding="utf-8")
+    assert "appear from five runs on" in few
+    assert 'id="runs-chart"' not in few
+    on_record(api, *runs)
+    lines(run, "--html", str(path))
+    page = path.read_text(encoding="utf-8")
+    assert 'id="runs-chart"' in page
+    assert set(re.findall(r'"topic": ?"([^"]+)"', page)) == {"n2 · measure · drivers"}, "both operations in one chart"
+    assert "Times are in the zone Europe/Berlin" in page
 
 
 def test_no_more_runs_are_read_than_the_limit(run: Run, api: FakeApi) -> None:

@@ -41,8 +41,7 @@ def test_a_unit_from_all_sides(run: Run, ok: Callable[..., Any], api: FakeApi) -
         "not-rolled: 0.9 >= 0.2",
         "ada",
         "not while this is so",
-        "user/ada",
-        "owner: - -> ada",
+        "ada  owner: not set -> ada",
         "opt-in web",
     ):
         assert part in text

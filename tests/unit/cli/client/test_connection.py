@@ -1,16 +1,99 @@
-"""Versions of the command and of the deployment, as people notice them."""
+"""The way from options to a deployment's API; and versions of the two, as people notice them."""
 
 from __future__ import annotations
 
+from http.server import ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 
 from cli.client.api import Answer
 from cli.client.calls import Calls
-from cli.client.connection import VersionCheck
+from cli.client.connection import VersionCheck, connect
+from cli.shared import aws
+from cli.shared.context import Options
 from cli.shared.errors import CliError, Exit
+from perf.command import Aws
+from tests.serving import Quiet, running
+from tests.unit.cli.conftest import FakeApi
+from tests.unit.tls import certificate, serving
 from troop.shared.version import VERSION, VERSION_HEADER, is_older
+
+
+@pytest.fixture
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+    """Credentials in the environment, and nothing else of AWS."""
+    for name in ("AWS_PROFILE", "AWS_REGION", "AWS_ENDPOINT_URL", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    return monkeypatch
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_stack_and_api_answer_over_tls_to_who_trusts_their_certificate(
+    environment: pytest.MonkeyPatch, tmp_path: Path, trusted: bool
+) -> None:
+    own = certificate(tmp_path)
+    Aws.api = FakeApi()
+    Aws.api.add("web")
+    with serving(Aws, own) as url:
+        environment.setenv("AWS_ENDPOINT_URL_CLOUDFORMATION", url)
+        if trusted:
+            environment.setenv("AWS_CA_BUNDLE", str(own))
+            conn = connect(Options("Troop", "eu-central-1"))
+            assert [group["unit"] for group in conn.client.groups()] == ["web"]
+            assert str(conn.deployment) == "Troop in account 111122223333, region eu-central-1"
+        else:
+            with pytest.raises(CliError, match="certificate verify failed") as refused:
+                connect(Options("Troop", "eu-central-1"))
+            assert refused.value.code is Exit.UNREACHABLE
+
+
+class Refusing(Quiet):
+    """A proxy that lets nobody through, and remembers where they wanted to go."""
+
+    targets: list[str]
+
+    def do_CONNECT(self) -> None:
+        self.targets.append(self.path)
+        self.answer(403)
+
+
+def test_the_proxy_of_the_environment_is_on_the_way(environment: pytest.MonkeyPatch) -> None:
+    Refusing.targets = []
+    with running(ThreadingHTTPServer(("127.0.0.1", 0), Refusing)) as proxy:
+        environment.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.server_address[1]}")
+        with pytest.raises(CliError, match="proxy") as refused:
+            connect(Options("Troop", "us-gov-west-1"))
+    assert refused.value.code is Exit.UNREACHABLE
+    assert set(Refusing.targets) == {"cloudformation.us-gov-west-1.amazonaws.com:443"}
+
+
+@pytest.mark.parametrize("region", ["eu-central-1", "us-gov-west-1", "cn-north-1"])
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {},
+        {"AWS_USE_FIPS_ENDPOINT": "true"},
+        {"AWS_USE_DUALSTACK_ENDPOINT": "true"},
+        {"AWS_ENDPOINT_URL": "https://127.0.0.1:4566"},
+    ],
+)
+def test_endpoints_are_those_that_boto3_chooses(
+    environment: pytest.MonkeyPatch, region: str, variables: dict[str, str]
+) -> None:
+    for name, value in variables.items():
+        environment.setenv(name, value)
+
+    def endpoint(session: Any) -> str:
+        return str(aws.client(session, "cloudformation").meta.endpoint_url)
+
+    assert endpoint(aws.make_light_session(None, region)) == endpoint(boto3.Session(region_name=region))
 
 
 class Deployed:

@@ -9,13 +9,18 @@ import json
 import re
 import shlex
 import shutil
+import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import botocore.session
 import pytest
 import typer
+from botocore import xform_name
 from typer.testing import CliRunner
 
 from cli.app import app
@@ -86,17 +91,17 @@ def lines(block: Block) -> Iterator[str]:
             pending = ""
 
 
-def commands(text: str) -> Iterator[list[str]]:
-    """Yields the words of every ``troop`` command of a line of the shell."""
+def commands(text: str, program: str = "troop") -> Iterator[list[str]]:
+    """Yields the words of every command of a program in a line of the shell."""
     words = shlex.shlex(text, posix=True, punctuation_chars=True)
     words.whitespace_split = True
     command: list[str] = []
     for word in [*words, ";"]:
         if set(word) <= set("();<>|&"):
-            if command[:1] == ["troop"]:
+            if command[:1] == [program]:
                 yield command
             command = []
-        elif command or not re.fullmatch(r"\w+=\S*|if|then|do|while|!|watch", word):
+        elif command or not re.fullmatch(r"\w+=\S*|if|then|do|while|!|watch|\{", word):
             command.append(word)
 
 
@@ -249,3 +254,106 @@ def test_printed_json_is_json(block: Block) -> None:
 @pytest.mark.parametrize("block", blocks("python"), ids=str)
 def test_printed_python_is_python(block: Block) -> None:
     compile(block.text, str(block), "exec")
+
+
+def within_sentences(document: Path) -> list[str]:
+    """Lists the inline code of a document."""
+    text = re.sub(r"^( *)```.*?^\1```$", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    return [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", text)]
+
+
+def printed(program: str) -> list[tuple[str, list[str]]]:
+    """Lists the commands of a program with their places, in blocks and within sentences."""
+    listed = [
+        (str(block), words)
+        for block in blocks("sh", "console")
+        for line in lines(block)
+        for words in commands(line, program)
+    ]
+    for document in DOCUMENTS:
+        spans = [span for span in within_sentences(document) if span.startswith(f"{program} ")]
+        listed += [(str(document.relative_to(ROOT)), words) for span in spans for words in commands(span, program)]
+    return listed
+
+
+CLI_OPTIONS = {"--query", "--output", "--max-items", "--page-size", "--region", "--profile", "--cli-input-json"}
+"""What the AWS CLI takes with every operation, or every one of several pages."""
+BEYOND = {("s3", "sync"): {"--exclude"}, ("s3", "cp"): {"--recursive"}}
+"""What the CLI has beyond AWS's operations, with the options that documents may give."""
+RENAMED = {
+    **{"--notification-endpoint": "--endpoint", "--protocol": "--ip-protocol", "--cidr": "--cidr-ip"},
+    "--source-group": "--source-security-group-name",
+}
+"""Options that the CLI calls otherwise than AWS does, for some operations."""
+
+
+@cache
+def model(service: str) -> Any:
+    return botocore.session.get_session().get_service_model(service)
+
+
+@pytest.mark.parametrize(
+    ("place", "words"), printed("aws"), ids=lambda one: one if isinstance(one, str) else " ".join(one[1:3])
+)
+def test_a_printed_command_of_the_aws_cli_is_one_of_aws_and_takes_its_options(place: str, words: list[str]) -> None:
+    service, *rest = [word.replace("s3api", "s3") for word in words[1:]]
+    if service == "--version":
+        return
+    known = model(service)
+    if not rest:
+        return
+    name = rest[0]
+    options = {word for word in words if word.startswith("--")}
+    if (beyond := BEYOND.get((service, name))) is not None:
+        assert options <= beyond, place
+        return
+    operations = {xform_name(one, "-"): one for one in known.operation_names}
+    assert name in operations, place
+    takes = known.operation_model(operations[name]).input_shape
+    named = {f"--{xform_name(one, '-')}": shape for one, shape in takes.members.items()} if takes else {}
+    renamed = {option if option in named else RENAMED.get(option, option) for option in options}
+    assert renamed <= {*named, *CLI_OPTIONS}, place
+    mandatory = {f"--{xform_name(one, '-')}" for one in takes.required_members} if takes else set()
+    named_only = not options and ":" not in place
+    assert mandatory <= renamed or "--cli-input-json" in options or named_only, place
+    for option, value in pairwise(words):
+        if enum := getattr(named.get(option), "enum", None):
+            assert value in enum, place
+
+
+RECIPES = {
+    target: "".join(lines)
+    for target, *lines in re.findall(
+        r"^([a-z][\w-]*):(.*\n)((?:\t.*\n)*)", (ROOT / "Makefile").read_text(), re.MULTILINE
+    )
+}
+
+
+@pytest.mark.parametrize(
+    ("place", "words"), printed("make"), ids=lambda one: one if isinstance(one, str) else " ".join(one[1:3])
+)
+def test_a_printed_target_of_make_exists_and_uses_its_variables(place: str, words: list[str]) -> None:
+    if "-C" in words:  # a Makefile of others
+        return
+    for word in words[1:]:
+        variable, given, _ = word.partition("=")
+        assert given or word in RECIPES, place
+        targets = [one for one in words[1:] if one in RECIPES]
+        assert not given or any(f"$({variable})" in RECIPES[one] for one in targets), f"{place}: {word}"
+
+
+def test_every_line_that_begins_with_such_a_program_is_parsed() -> None:
+    text = "".join(block.text for block in blocks("sh"))
+    for program, least in (("aws", 30), ("make", 15)):
+        begun = len(re.findall(rf"^ *{program} ", text, re.MULTILINE))
+        assert len(printed(program)) >= begun >= least, program
+
+
+@pytest.mark.parametrize(
+    "document", {block.document for block in blocks("sh")}, ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_the_shell_takes_every_printed_block(document: Path) -> None:
+    for block in blocks("sh"):
+        if block.document == document:
+            done = subprocess.run(["bash", "-n"], input=block.text, text=True, capture_output=True, check=False)
+            assert (done.returncode, done.stderr) == (0, ""), block

@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 import re
-import shlex
 import subprocess
-from collections.abc import Iterator, Mapping
-from functools import cache
-from itertools import pairwise
+from collections.abc import Mapping
 from typing import Any
 
-import botocore.session
 import jmespath
 import pytest
-from botocore import xform_name
 
 from infra import ROOT
 from tests.infra.cfn import resources_of
+from tests.infra.test_guides import model
 
 RUNBOOK = (ROOT / "docs" / "guides" / "runbook.md").read_text(encoding="utf-8")
 BLOCKS = [
     re.sub(r"^ {3}", "", block, flags=re.M) for block in re.findall(r"^ *```sh\n(.*?)^ *```", RUNBOOK, re.M | re.S)
 ]
 INLINE = [span.replace("\n  ", "") for span in re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", RUNBOOK, flags=re.S))]
-
-CLI_OPTIONS = {"--query", "--output", "--max-items", "--page-size", "--region", "--profile", "--cli-input-json"}
-"""What the AWS CLI takes with every operation, or every one of several pages."""
-
-BEYOND = {"aws s3 sync": set[str]()}
-"""What the CLI has beyond AWS's operations, with the options that the runbook may give."""
-
-RENAMED = {"--notification-endpoint": "--endpoint"}
-"""Options that the CLI calls otherwise than AWS does."""
 
 FUNCTIONS = next(block for block in BLOCKS if "output()" in block)
 
@@ -40,39 +27,6 @@ def snippets() -> list[str]:
     """Everything to be pasted: whole blocks, and commands within sentences."""
     own = re.compile(r"^(aws|output|part|log_group|logged|enable_schedule) ")
     return [*BLOCKS, *(span for span in INLINE if own.match(span) and span != "aws")]
-
-
-def commands() -> Iterator[list[str]]:
-    """Calls of the AWS CLI, as words; what is put in by the shell is one word."""
-    for snippet in snippets():
-        flat = re.sub(r"\\\n\s*", " ", snippet)
-        for match in re.finditer(r"(?:^ *|\{ |=\$\((?=aws))(aws [^\n;]+)", flat, re.M):
-            yield shlex.split(re.sub(r'"?\$\(\(?[^"]*\)"?', "PUT-IN", match[1].removesuffix(")")))
-
-
-@cache
-def model(service: str) -> Any:
-    return botocore.session.get_session().get_service_model(service)
-
-
-def test_every_command_is_one_of_aws_and_takes_its_options() -> None:
-    calls = list(commands())
-    assert len(calls) > 15
-    for words in calls:
-        options = {RENAMED.get(word, word) for word in words if word.startswith("--")}
-        if (beyond := BEYOND.get(" ".join(words[:3]))) is not None:
-            assert options <= beyond, words
-            continue
-        operations = {xform_name(name, "-"): name for name in model(words[1]).operation_names}
-        assert words[2] in operations, words
-        takes = model(words[1]).operation_model(operations[words[2]]).input_shape
-        named = {f"--{xform_name(name, '-')}": shape for name, shape in takes.members.items()} if takes else {}
-        assert options <= {*named, *CLI_OPTIONS}, words
-        mandatory = {f"--{xform_name(name, '-')}" for name in takes.required_members} if takes else set()
-        assert mandatory <= options or "--cli-input-json" in options, words
-        for option, value in pairwise(words):
-            if enum := getattr(named.get(option), "enum", None):
-                assert value in enum, words
 
 
 def test_the_shell_takes_every_snippet() -> None:

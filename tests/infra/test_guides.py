@@ -295,7 +295,7 @@ def model(service: str) -> Any:
 @pytest.mark.parametrize(
     ("place", "words"), printed("aws"), ids=lambda one: one if isinstance(one, str) else " ".join(one[1:3])
 )
-def test_a_printed_command_of_the_aws_cli_is_one_of_aws_and_takes_its_options(place: str, words: list[str]) -> None:
+def test_a_printed_command_of_the_aws_cli_exists_with_its_options(place: str, words: list[str]) -> None:
     service, *rest = [word.replace("s3api", "s3") for word in words[1:]]
     if service == "--version":
         return
@@ -336,10 +336,10 @@ def test_a_printed_target_of_make_exists_and_uses_its_variables(place: str, word
     if "-C" in words:  # a Makefile of others
         return
     for word in words[1:]:
-        variable, given, _ = word.partition("=")
-        assert given or word in RECIPES, place
+        variable, equals, _ = word.partition("=")
+        assert equals or word in RECIPES, place
         targets = [one for one in words[1:] if one in RECIPES]
-        assert not given or any(f"$({variable})" in RECIPES[one] for one in targets), f"{place}: {word}"
+        assert not equals or any(f"$({variable})" in RECIPES[one] for one in targets), f"{place}: {word}"
 
 
 def test_every_line_that_begins_with_such_a_program_is_parsed() -> None:

@@ -126,6 +126,8 @@ class BenchmarkReader:
         Raises:
             CliError: the runs cannot be read.
         """
+        if all(each["run"] != run for each in self._listing()["runs"]):
+            self.forget()  # it is newer
         runs = self._listing()["runs"]
         one = next((each for each in runs if each["run"] == run), None)
         older = [] if one is None else runs[runs.index(one) + 1 :]

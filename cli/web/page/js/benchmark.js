@@ -76,13 +76,14 @@ export async function show(main, signal, benchmark) {
 
   function figure() {
     const { values, measurements, measurement, figures } = answer;
+    const measured = answer.runs.some((run) => run.status === "SUCCEEDED" || run.status === "PARTIAL");
     const [last, before] = [values.at(-1), values.at(-2)];
     const difference = last && before ? changeText(last.value, before.value) : null;
     return [
-      h("div", { class: "filters" },
+      measured && h("div", { class: "filters" },
         field("Figure", select(figures.map(([value]) => [value, title(value)]), answer.figure, (value) => change({ figure: value }, true))),
         measurements.length > 1 && field("Of", select(measurements.map((one) => [one, one]), measurement, (value) => change({ measurement: value }, true)), null, true)),
-      !last && h("p", { class: "muted" }, measurements.length ? `No run has ${title(answer.figure).toLowerCase()}.` : "No run has results yet."),
+      !last && h("p", { class: "muted" }, measured ? `No run has ${title(answer.figure).toLowerCase()}.` : "No run has results yet."),
       last && h("p", { class: "large" }, h("strong", {}, figureText(last.value, answer.figure)), " ", difference && h("span", { class: "muted" }, difference === "no change" ? "as in the run before" : `${difference} against the run before`)),
       last && measurements.length === 1 && h("p", { class: "muted small" }, name(measurement)),
       last && (values.length < LEAST ? h("p", { class: "muted" }, `${share(values.length, values.length, "run")} with this figure; a chart appears from ${LEAST} on.`) : curve(answer)),
@@ -97,7 +98,7 @@ export async function show(main, signal, benchmark) {
         h("p", {}, one.next_at ? ["Next start ", moment(one.next_at)] : off ? "All schedules are switched off." : "No start is ahead."),
         one.last_refusal && h("p", { class: "wrong" }, "Last start refused: ", one.last_refusal),
         h("p", { class: "muted small" }, `${money(one.expected, one.currency)} each run, at most ${money(one.most, one.currency)}`),
-      ]) : [h("p", {}, "None."), h("p", { class: "muted small" }, h("code", {}, "troop bench schedule"), " starts runs again and again.")]);
+      ]) : [h("p", {}, "None."), h("p", { class: "muted small" }, "Create one with ", h("code", {}, "troop bench schedule"), ".")]);
   }
 
   function month() {
@@ -111,6 +112,7 @@ export async function show(main, signal, benchmark) {
     const sizes = [...new Set(answer.runs.map((run) => run.size ?? AS_WRITTEN))];
     const picked = answer.runs.filter((run) => (PICKS[filters.outcome] ?? PICKS.all)(run) && (filters.size === "all" || filters.size === (run.size ?? AS_WRITTEN)));
     const values = new Map(answer.values.map((one) => [one.run, one.value]));
+    bar.hidden = !answer.runs.length;
     if (!bar.contains(document.activeElement)) {
       fill(bar,
         field("Outcome", select(OUTCOMES, filters.outcome, (value) => change({ outcome: value }))),

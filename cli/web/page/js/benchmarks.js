@@ -114,4 +114,4 @@ export async function show(main, signal) {
 }
 
 /** What somebody sees who has never run a benchmark. */
-const first = () => h("div", { class: "why" }, h("h2", {}, "Your first benchmark"), h("p", {}, "Choose one of the catalogue, or your own files. You see what a run costs before it starts."), h("p", {}, "In a terminal: ", h("code", {}, "troop bench run FILE"), "."));
+const first = () => h("div", { class: "why" }, h("h2", {}, "Your first benchmark"), h("p", {}, "Choose one of the catalogue, or your own files. You see what a run costs before it starts."), h("p", {}, "In a terminal, ", h("code", {}, "troop bench new NAME"), " writes one that runs as it is."));

@@ -191,10 +191,10 @@ function cellTables({ run, cells }, more) {
 }
 
 /** The cost of the run, item by item; the dearest first. */
-function bill({ items, currency, unknown }) {
+function bill({ items, amount, currency, unknown }) {
   if (!items?.length) return null;
   const priced = items.toSorted((a, b) => (b.amount ?? 0) - (a.amount ?? 0));
-  return [h("h2", {}, "Cost"), h("details", {}, h("summary", {}, "By item", unknown.length > 0 && ", some without a price"), table("Cost by item", [
+  return [h("h2", {}, "Cost"), h("details", {}, h("summary", {}, `${money(amount, currency)} by item`, unknown.length > 0 && ", some without a price"), table("Cost by item", [
     { label: "Item", cell: (one) => name(one.what), wide: true },
     { label: "Quantity", number: true, cell: (one) => `${short(one.quantity)} ${one.unit}` },
     { label: "Price", number: true, cell: (one) => one.price !== null && money(one.price, currency) },

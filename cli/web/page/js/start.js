@@ -40,7 +40,8 @@ export async function show(main, signal) {
     main,
     h("p", { class: "back" }, wanted.benchmark ? link(benchmarkAddress(known?.title ?? wanted.benchmark), "← ", name(known?.title ?? wanted.benchmark)) : link("#/benchmarks", "← Benchmarks")),
     heading(wanted.again ? "Start a benchmark again" : "Start a benchmark"),
-    wanted.again && h("p", {}, "As the run ", link(runAddress(wanted.again), h("code", {}, wanted.again)), ". ", known ? "This is the current file of the catalogue. Enter the changes of that run; its report lists them." : `The catalogue has no ${wanted.benchmark}: choose its files.`),
+    wanted.again && h("p", {}, "As the run ", link(runAddress(wanted.again), h("code", {}, wanted.again)), known && ". This is the current file of the catalogue. Enter the changes of that run; its report lists them."),
+    wanted.benchmark && !known && h("p", {}, "The catalogue has no ", name(wanted.benchmark), ": choose its files."),
     h(
       "form",
       { class: "start", onsubmit: estimate, oninput: outdated },
@@ -55,7 +56,7 @@ export async function show(main, signal) {
     files = {};
     picker.hidden = chosen !== OWN;
     if (chosen !== (known?.name ?? OWN)) preferred = null;
-    if (!wanted.again) remember({ ...DEFAULTS, benchmark: chosen === OWN ? "" : chosen, size: preferred ?? "" }, DEFAULTS, false);
+    if (!wanted.again) remember({ ...DEFAULTS, benchmark: chosen !== OWN ? chosen : known ? "" : wanted.benchmark, size: preferred ?? "" }, DEFAULTS, false);
     fill(about, chosen === NONE ? catalogue() : h("p", { class: "muted" }, benchmarks.find((one) => one.name === chosen)?.description));
     outdated();
     fill(rest);
@@ -159,7 +160,7 @@ export async function show(main, signal) {
       const one = estimates.get(size);
       if (!one) continue;
       element.classList.toggle("refused", one.refused.length > 0);
-      fill(facts, one.nodes !== undefined && costs(one), one.refused.length ? h("span", { class: "wrong" }, `Refused: ${sentence(one.refused[0])}`, one.refused.length > 1 && ` And ${count(one.refused.length - 1)} more.`) : missing(one));
+      fill(facts, one.nodes !== undefined && costs(one), one.refused.length ? h("span", { class: "wrong" }, "Refused: ", coded(sentence(one.refused[0])), one.refused.length > 1 && ` And ${count(one.refused.length - 1)} more.`) : missing(one));
     }
   }
 
@@ -216,7 +217,7 @@ export async function show(main, signal) {
       "section",
       { class: "why", "aria-labelledby": "estimate" },
       h("h2", { id: "estimate" }, refused ? "This run would be refused" : "What would start"),
-      answer.refused.map((text) => h("p", { class: "problem" }, sentence(text))),
+      answer.refused.map((text) => h("p", { class: "problem" }, coded(sentence(text)))),
       h("p", { class: "answer" }, answer.what, "."),
       answer.cost && h("p", {}, h("strong", {}, `It is ${answer.cost}.`)),
       answer.warnings.map((text) => h("p", { class: "caution" }, sentence(text))),
@@ -246,10 +247,14 @@ export async function show(main, signal) {
   choose(chosen);
 }
 
+/** A text of the API, whose commands are in backticks. */
+const coded = (text) => text.split("`").map((part, index) => (index % 2 ? h("code", {}, part) : part));
+
 /** Nodes, minutes and dollars of a size; without an estimate only the nodes. */
 function costs({ nodes, seconds, amounts }) {
-  const known = amounts && [` · about ${minutes(seconds)} · `, h("strong", {}, amounts[0]), h("span", { class: "muted" }, `, at most ${amounts[1]}`)];
-  return h("span", {}, `${count(nodes)} ${nodes === 1 ? "node" : "nodes"}`, known);
+  const words = `${count(nodes)} ${nodes === 1 ? "node" : "nodes"}`;
+  if (!amounts) return h("div", {}, words);
+  return [h("div", {}, `${words} · about ${minutes(seconds)}`), h("div", {}, h("strong", {}, amounts[0]), h("span", { class: "muted" }, `, at most ${amounts[1]}`))];
 }
 
 /** The chosen files by name, in base64. */

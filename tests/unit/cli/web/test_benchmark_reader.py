@@ -121,6 +121,20 @@ def test_results_that_cannot_be_read_are_named_and_tried_again(world: World, rea
     assert reader.benchmark("reads", "", "")["unread"] == []
 
 
+def test_run_before_is_the_last_one_with_results_of_the_same_benchmark_and_size(
+    world: World, reader: BenchmarkReader
+) -> None:
+    earlier = record(world, 9)
+    record(world, 8, size="smoke")
+    record(world, 7, name="writes")
+    record(world, 6, status="FAILED")
+    reader.document()
+    newest = record(world, 1)  # after the list was read
+    world.runs = dict(sorted(world.runs.items(), reverse=True))
+    assert reader.before(newest) == {"before": earlier}
+    assert reader.before(earlier) == reader.before("20200101-000000-00000000") == {"before": None}
+
+
 def test_benchmark_that_only_has_a_schedule_is_listed(world: World, reader: BenchmarkReader) -> None:
     world.schedules = [schedule(benchmark="writes")]
     (one,) = reader.document()["benchmarks"]

@@ -117,7 +117,7 @@ def test_run_shows_its_cost_by_item_and_opens_its_comparison_with_the_run_before
     page = looking.go(f"runs/{RUN}")
     compare = page.get_by_role("link", name="Compare with the run before")
     expect(compare).to_have_attribute("href", f"#/comparison?a={before}&b={RUN}")
-    page.get_by_text("By item", exact=True).click()
+    page.get_by_text("$0.0104 by item").click()
     rows = page.get_by_role("table", name="Cost by item").locator("tbody tr")
     expect(rows.first).to_contain_text("0.333 node-hour")
     expect(rows.first).to_contain_text("$0.01")

@@ -110,7 +110,7 @@ def test_sizes_are_choices_with_nodes_minutes_and_cost(
     card = page.locator(".card")
     smoke = card.filter(has_text=re.compile("^smoke"))
     expect(smoke).to_contain_text("checks in minutes, at almost no cost")
-    expect(smoke).to_contain_text("2 nodes · about 13 min · $1.31, at most $4.40")
+    expect(smoke).to_contain_text("2 nodes · about 13 min$1.31, at most $4.40")
     expect(smoke.get_by_role("radio")).to_be_checked()  # the cheapest
     expect(card.filter(has_text="own-data")).to_contain_text("Refused: own_data is not allowed: must be left out.")
     page.get_by_text("Parameters: 14").click()
@@ -236,6 +236,14 @@ def test_a_recorded_run_starts_again_from_the_catalogue(looking: Looking) -> Non
     expect(page.get_by_label("Benchmark")).to_have_value("s3-range-read")
     expect(page.locator("main")).to_contain_text(f"As the run {RUN}")
     expect(page.get_by_label("Files")).to_be_hidden()
+
+
+def test_files_of_a_benchmark_outside_the_catalogue_must_be_chosen(looking: Looking) -> None:
+    page = looking.go("start?benchmark=kv&size=smoke")
+    for _ in range(2):
+        expect(page.get_by_text("The catalogue has no kv: choose its files.")).to_be_visible()
+        expect(page.get_by_label("Files")).to_be_visible()
+        page.reload()
 
 
 def test_two_runs_are_compared_in_a_tab_of_their_own(looking: Looking, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,7 +72,10 @@ _ENDS: Mapping[Status, Mapping[str, Any]] = {
         "replacement": Replacement("i-0fedcba9876543210", _BUILD),
         "detail": "capacity 3 of 3",
     },
-    Status.UNRECOVERED: {"detail": "capacity 2 of 3 after 30 minutes"},
+    Status.UNRECOVERED: {
+        "detail": "capacity 2 of 3 after 30 minutes",
+        "launch_failure": "The image id '[ami-0123456789abcdef0]' does not exist. Launching EC2 instance failed.",
+    },
     Status.GROUP_DELETED: {"detail": "the group is gone"},
     Status.ABANDONED: {"terminated_at": None, "os_shutdown": None, "detail": "chaos was halted first"},
 }

@@ -105,7 +105,7 @@ def sweep(data: Data) -> list[iam.PolicyStatement]:
 def _checks(data: Data) -> list[iam.PolicyStatement]:
     """Allows checking a group, and closing its event."""
     return [
-        allow([*_WATCH, "ec2:DescribeInstances"], "*"),
+        allow([*_WATCH, "autoscaling:DescribeScalingActivities", "ec2:DescribeInstances"], "*"),
         _lattice(data),
         allow(["dynamodb:GetItem", "dynamodb:UpdateItem"], data.events.table_arn),
     ]

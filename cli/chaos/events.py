@@ -23,8 +23,14 @@ def row(event: Mapping[str, Any]) -> tuple[Any, ...]:
         event["instance_id"],
         event["zone"],
         None if seconds is None else f"{seconds:.1f} s",
-        "; ".join(filter(None, (event["detail"], exception, _difference(event)))),
+        "; ".join(filter(None, (event["detail"], _failure(event), exception, _difference(event)))),
     )
+
+
+def _failure(event: Mapping[str, Any]) -> str:
+    """Returns why the last launch failed; "" if it did not. Older deployments do not state it."""
+    failure = event.get("launch_failure")
+    return f"the last launch failed: {failure}" if failure else ""
 
 
 def _difference(event: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ WATCH = (
     allow(
         "*",
         "autoscaling:DescribeAutoScalingGroups",
+        "autoscaling:DescribeScalingActivities",
         "elasticloadbalancing:DescribeInstanceHealth",
         "elasticloadbalancing:DescribeTargetHealth",
     )

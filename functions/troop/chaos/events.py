@@ -114,6 +114,8 @@ class Event:
         build: what the instance was launched from; its image is unknown until the group has recovered. None if not
             recorded.
         replacement: the first instance that the group launched since; None before the recovery, and without one.
+        launch_failure: why Auto Scaling last failed to change the group since the termination, in its words;
+            "" without such a failure, and if the group recovered.
         owner: the unit's owner at the claim; "" if it had none, and in items of earlier versions.
     """
 
@@ -142,6 +144,7 @@ class Event:
     before: Last | None = None
     build: Build | None = None
     replacement: Replacement | None = None
+    launch_failure: str = field(default="", metadata=stored(omit=True))
     owner: str = field(default="", metadata=stored(omit=True))
 
     @property

@@ -173,6 +173,7 @@ def event_notifications(
         "terminated_at": moments.iso(event.terminated_at) if event.terminated_at else None,
         "recovery_seconds": event.recovery_seconds,
         "replacement": comparison(event.build, event.replacement) if event.build and event.replacement else None,
+        "launch_failure": event.launch_failure or None,
         "detail": event.detail,
     }
     yield _notification(deployment, kind, event.event_id, _sentence(kind, event), detail)
@@ -274,10 +275,11 @@ def _sentence(kind: Kind, event: Event) -> str:
     instance = f"{event.instance_id} of {event.group}"
     exception = exception_of(event.method, event.os_shutdown)
     exception = exception and f"; {exception}"
+    failure = event.launch_failure and f"; the last launch failed: {event.launch_failure}"
     return {
         Kind.TERMINATED: f"{instance} was terminated ({event.method}){exception}",
         Kind.RECOVERED: f"{event.unit} has recovered in {event.recovery_seconds or 0:.0f} s",
-        Kind.UNRECOVERED: f"{event.unit} has not recovered, and has left chaos: {event.detail}",
+        Kind.UNRECOVERED: f"{event.unit} has not recovered, and has left chaos: {event.detail}{failure}",
         Kind.GROUP_DELETED: f"{event.group} was deleted before it had recovered",
         Kind.FAILED: f"{instance} was not terminated by Troop: {event.detail}",
     }[kind]

@@ -75,6 +75,10 @@ class EventOut(BaseModel):
         "versions that did not record it"
     )
     detail: str
+    launch_failure: str = Field(
+        description="Of a group that has not recovered: Auto Scaling's message about its last scaling activity since "
+        "the termination that failed; empty without one"
+    )
     build: BuildOut | None = Field(
         description="What the instance was launched from; null for events of versions that did not record it"
     )
@@ -107,6 +111,7 @@ class EventOut(BaseModel):
             recovery_seconds=event.recovery_seconds,
             os_shutdown=event.os_shutdown,
             detail=event.detail,
+            launch_failure=event.launch_failure,
             build=BuildOut.model_validate(event.build) if event.build else None,
             replacement=ReplacementOut.from_replacement(event.build or UNKNOWN, event.replacement)
             if event.replacement

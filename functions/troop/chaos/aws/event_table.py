@@ -239,6 +239,8 @@ class EventTable:
                 codec.to_document(closed.build),
                 codec.to_document(closed.replacement),
             )
+        if closed.launch_failure:
+            update, values[":launch_failure"] = f"{update}, launch_failure = :launch_failure", closed.launch_failure
         if closed.cause:
             update, values[":cause"] = f"{update}, cause = :cause", closed.cause.value
         condition, names = "#status = :from", {"#status": "status", "#open": "open"}

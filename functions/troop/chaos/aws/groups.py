@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from itertools import islice
 from typing import Any
 
@@ -142,6 +143,17 @@ def launches(ec2: Any, group: str) -> list[Launch]:
     )
     instances = (i for page in pages for r in page["Reservations"] for i in r["Instances"])
     return [Launch(i["InstanceId"], i.get("ImageId", ""), i["LaunchTime"]) for i in instances]
+
+
+def launch_failure(autoscaling: Any, group: str, since: datetime) -> str:
+    """Returns Auto Scaling's message about the group's last scaling activity since then that failed; "" if none did.
+
+    Reads the newest activities, in one call.
+    """
+    newest = autoscaling.describe_scaling_activities(AutoScalingGroupName=group, MaxRecords=100)["Activities"]
+    failed = [one for one in newest if one["StatusCode"] in ("Failed", "Cancelled") and one["StartTime"] >= since]
+    last: dict[str, Any] = max(failed, key=lambda one: one["StartTime"], default={})
+    return str(last.get("StatusMessage", ""))
 
 
 def image(ec2: Any, instance_id: str) -> str:

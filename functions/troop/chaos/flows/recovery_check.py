@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.chaos.aws.balancers import Balancers
 from troop.chaos.aws.event_table import LONGEST_NOTE, EventTable
-from troop.chaos.aws.groups import image, launches, read_groups
+from troop.chaos.aws.groups import image, launch_failure, launches, read_groups
 from troop.chaos.events import Event, Status
 from troop.chaos.flows import clock_check
 from troop.chaos.groups import Group
@@ -79,6 +79,8 @@ class RecoveryCheck:
         event = replace(event, watch=assessment.watch)
         if group and assessment.status is Status.RECOVERED:
             event = self._with_replacement(event, group)
+        if group and assessment.status is Status.UNRECOVERED:
+            event = self._with_failure(event)
         if assessment.status is None:
             self.events.record_check(event)
             return Observation(event, assessment.detail, assessment.wait_seconds)
@@ -97,6 +99,13 @@ class RecoveryCheck:
                     build=replace(event.build, image=image(self.ec2, event.instance_id)),
                     replacement=Replacement(first.instance_id, replace(builds[first.instance_id], image=first.image)),
                 )
+        return event
+
+    def _with_failure(self, event: Event) -> Event:
+        """Adds why the last launch failed. It is a remark: without it the group has not recovered either."""
+        with suppress(BotoCoreError, ClientError):
+            since = event.attempted_at or event.terminated_at or event.at
+            return replace(event, launch_failure=launch_failure(self.autoscaling, event.group, since)[:LONGEST_NOTE])
         return event
 
     def _healthy(self, event: Event, group: Group) -> tuple[dict[str, frozenset[str]], str]:

@@ -78,6 +78,7 @@ def test_newest_first_with_everything_a_reader_needs(account: Account) -> None:
         "recovery_seconds": 42.0,
         "os_shutdown": None,
         "detail": "",
+        "launch_failure": "",
         "build": {"template": "lt-1:3", "instance_type": "c7g.large", "image": "ami-1"},
         "replacement": {
             "instance_id": "i-2",

@@ -163,6 +163,41 @@ def test_waits_grow_and_end_with_the_timeout(account: Account, victim: str, monk
     assert account.decisions()["web"]["reason"] == "unrecovered"
 
 
+def _activity(status: str, minutes: int, message: str) -> dict[str, Any]:
+    return {"StatusCode": status, "StatusMessage": message, "StartTime": OVERDUE + timedelta(minutes=minutes)}
+
+
+REFUSED = "You have requested more vCPU capacity than your current vCPU limit of 32 allows."
+ACTIVITIES = [
+    _activity("InProgress", 31, "Launching a new EC2 instance"),
+    _activity("Failed", 12, REFUSED),
+    _activity("Failed", 2, "The image id '[ami-1]' does not exist"),
+    _activity("Failed", -60, "Your quota is too low"),
+]
+
+
+@pytest.mark.parametrize(("activities", "failure"), [(ACTIVITIES, REFUSED), (ACTIVITIES[3:], ""), (None, "")])
+def test_unrecovered_event_states_why_the_last_launch_since_failed(
+    account: Account,
+    victim: str,
+    monkeypatch: pytest.MonkeyPatch,
+    activities: list[dict[str, Any]] | None,
+    failure: str,
+) -> None:
+    def answered(_number: int, operation: str, call: Callable[[], Any]) -> Any:
+        if operation != "DescribeScalingActivities":
+            return call()
+        if activities is None:
+            raise ClientError({"Error": {"Code": "AccessDenied"}}, operation)
+        return {"Activities": activities}
+
+    account.clock.forward(minutes=32)
+    with calls(monkeypatch, answered), calls(monkeypatch, never_whole):
+        assert account.check_recovery(WEB)["status"] == "UNRECOVERED"
+    assert account.event(WEB).launch_failure == failure
+    assert account.event(WEB).detail.startswith("capacity 2 of 3 in service after 30 minutes")
+
+
 def test_a_group_deleted_meanwhile_ends_the_watch(account: Account, victim: str) -> None:
     account.drop_group("web")
     assert account.check_recovery(WEB)["status"] == "GROUP_DELETED"

@@ -37,6 +37,13 @@ def test_a_difference_of_the_replacement_is_a_remark_and_sameness_is_none(api: F
     assert "i-2" not in output
 
 
+def test_a_launch_that_failed_is_a_remark(api: FakeApi, run: Run) -> None:
+    failed = event("web", status="UNRECOVERED", detail="capacity 2 of 3", launch_failure="the quota is too low")
+    api.events = [failed, event("db", launch_failure="")]
+    shown = " ".join(run("events").stdout.split())
+    assert shown.count("the last launch failed: the quota is too low") == 1
+
+
 def test_a_crash_that_was_none_is_marked(run: Run, api: FakeApi) -> None:
     at = "2026-11-20T10:00:01.000Z"
     crashes = [event("web", terminated_at=at, os_shutdown=True), event("db", terminated_at=at, os_shutdown=False)]

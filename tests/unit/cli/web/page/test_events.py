@@ -164,3 +164,45 @@ def test_malformed_items_of_the_api_are_listed(looking: Looking) -> None:
     text = "Left out, because they are malformed: Events: 2026-11-20#web: 'method' is missing"
     expect(page.get_by_text(text)).to_be_visible()
     expect(page.get_by_role("row")).to_have_count(2)
+
+
+def course(looking: Looking, **more: Any) -> list[str]:
+    """Returns the steps of an event as its view shows them."""
+    claim = {"at": "2026-11-20T10:00:00.000Z", "rolled": 0.1234, "probability": 0.2, "terminated_at": None}
+    looking.world.events = [event("web", "2026-11-20", **(claim | {"recovery_seconds": None} | more))]
+    page = looking.go("events/2026-11-20~web")
+    page.reload()
+    expect(page.get_by_role("heading", name="Termination of i-0abc")).to_be_visible()
+    return page.locator(".course li").all_inner_texts()
+
+
+def test_an_event_shows_its_course_with_the_times_that_are_known(looking: Looking) -> None:
+    request = {"terminated_at": "2026-11-20T10:00:01.500Z", "recover_by": "2026-11-20T10:30:01.500Z"}
+    end = {"recovered_at": "2026-11-20T10:01:01.500Z", "recovery_seconds": 60.0}
+    other = {"replacement": {"instance_id": "i-0new", "summary": "i-0new has the same image", "differences": []}}
+    known = [" ".join(step.split()) for step in course(looking, status="RECOVERED", **request, **end, **other)]
+    assert known == [
+        "Claimed 20 Nov 2026, 10:00:00 UTC +0.0 s",
+        "AWS accepted the request 20 Nov 2026, 10:00:01 UTC +1.5 s",
+        "Out of service not known",
+        "Launched i-0new not known",
+        "Recovered 20 Nov 2026, 10:01:01 UTC +1m 01s",
+    ]
+    expect(looking.page.get_by_text("rolled 0.1234 for 2026-11-20, below the probability 0.2")).to_be_visible()
+    expect(looking.page.locator("main")).to_contain_text("recovered in 1m 00s.")
+    assert course(looking, status="TERMINATED", **request)[-1].split() == [
+        *"Recovered not yet: it has time until 20 Nov 2026, 10:30:01 UTC".split()
+    ]
+    assert [step.split() for step in course(looking, status="ABANDONED")][1:] == [["Terminated", "not", "by", "Troop"]]
+    assert course(looking, status="LEASHED") == []
+    expect(looking.page.get_by_text("The deployment was leashed, so nothing was terminated.")).to_be_visible()
+
+
+def test_an_unrecovered_event_says_why_the_last_launch_failed(looking: Looking) -> None:
+    looking.world.events = [event("web", detail="capacity 1 of 2 in service", rolled=None)]
+    looking.world.events[0] |= {"status": "UNRECOVERED", "recovery_seconds": None, "launch_failure": "quota too low"}
+    page = looking.go("events")
+    page.reload()
+    page.get_by_role("link", name="20 Nov 2026").click()  # from the table
+    expect(page.locator(".problem")).to_have_text("capacity 1 of 2 in service. The last launch failed: quota too low.")
+    expect(page.get_by_text("Somebody requested it: there was no roll.")).to_be_visible()

@@ -36,7 +36,7 @@ from tests.unit.tls import certificate, serving
 from troop.shared.outputs import API_URL
 
 LIST = "autoscaling describe-auto-scaling-groups"
-PEERS = {"--help": "--version", "groups": LIST, "status": LIST, "why web-0": LIST}
+PEERS = {"--help": "--version", "groups --help": "--version", "groups": LIST, "status": LIST, "why web-0": LIST}
 """Commands of the AWS CLI by the command to compare with each."""
 
 REGION = "eu-central-1"

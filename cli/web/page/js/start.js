@@ -22,7 +22,7 @@ export async function show(main, signal) {
   let chosen = known?.name ?? (wanted.benchmark ? OWN : NONE);
   let files = {}; // of the user's machine, in base64 by name
   let form; // what can be chosen of the benchmark; undefined until it is loaded
-  let preferred = wanted.size || null; // the size that the user has chosen; null for none
+  let [preferred, ...also] = wanted.size ? wanted.size.split(",") : [null]; // the chosen size, null for none; and further ones
   let choice = 0; // of a benchmark: responses about earlier ones are dropped
   let round = 0; // of estimates: a change of the form makes earlier ones invalid
   const estimates = new Map(); // by size
@@ -45,18 +45,23 @@ export async function show(main, signal) {
     h(
       "form",
       { class: "start", onsubmit: estimate, oninput: outdated },
-      field("Benchmark", select([[NONE, "Choose …"], ...benchmarks.map((one) => [one.name, one.title]), [OWN, "My own files …"]], chosen, choose)),
+      field("Benchmark", select([[NONE, "Choose …"], ...benchmarks.map((one) => [one.name, one.title]), [OWN, "My own files …"]], chosen, pick)),
       about, picker, rest,
     ),
     result,
   );
 
+  /** Chooses another benchmark, for which the sizes of this one mean nothing. */
+  function pick(value) {
+    [preferred, also] = [null, []];
+    choose(value);
+  }
+
   function choose(value) {
     chosen = value;
     files = {};
     picker.hidden = chosen !== OWN;
-    if (chosen !== (known?.name ?? OWN)) preferred = null;
-    if (!wanted.again) remember({ ...DEFAULTS, benchmark: chosen !== OWN ? chosen : known ? "" : wanted.benchmark, size: preferred ?? "" }, DEFAULTS, false);
+    if (!wanted.again) remember({ ...DEFAULTS, benchmark: chosen !== OWN ? chosen : known ? "" : wanted.benchmark, size: [preferred, ...also].filter(Boolean).join(",") }, DEFAULTS, false);
     fill(about, chosen === NONE ? catalogue() : h("p", { class: "muted" }, benchmarks.find((one) => one.name === chosen)?.description));
     outdated();
     fill(rest);
@@ -127,6 +132,7 @@ export async function show(main, signal) {
     cards.clear();
     inputs.clear();
     fill(trouble);
+    if (![WHOLE, ...form.sizes.map((one) => one.name)].includes(preferred)) preferred = null;
     for (const one of [{ name: WHOLE, about: form.sizes.length ? "without a size" : "" }, ...form.sizes]) {
       const id = `size-${cards.size}`;
       const facts = h("div", { class: "facts-line", id: `${id}-facts` }, h("span", { class: "muted" }, "…"));
@@ -138,7 +144,7 @@ export async function show(main, signal) {
       const input = options ? select(options, "", () => drawDefaults()) : h("input", { autocomplete: "off", spellcheck: "false", placeholder: one.default, oninput: () => drawDefaults() });
       inputs.set(one.name, input);
     }
-    further = form.sizes.map((one) => h("input", { type: "checkbox", value: one.name }));
+    further = form.sizes.map((one) => h("input", { type: "checkbox", value: one.name, checked: also.includes(one.name) }));
     others = h("textarea", { name: "changes", rows: "3", spellcheck: "false" });
     accept = h("input", { type: "checkbox", name: "accept" });
     fill(
@@ -146,7 +152,7 @@ export async function show(main, signal) {
       h("fieldset", {}, h("legend", {}, "Size"), trouble, h("div", { class: "cards" }, [...cards.values()].map((one) => one.element))),
       form.parameters.length > 0 && h("details", { class: "fold" }, h("summary", {}, "Parameters", h("span", { class: "muted", id: "changed" })),
         h("div", { class: "policy" }, form.parameters.map((one) => field(one.name, inputs.get(one.name), one.about)))),
-      h("details", { class: "fold" }, h("summary", {}, "More"),
+      h("details", { class: "fold", open: also.length > 0 }, h("summary", {}, "More"),
         form.sizes.length > 1 && h("fieldset", {}, h("legend", {}, "Further sizes, applied after the chosen one"), h("div", { class: "chips" }, further.map((input) => h("label", { class: "check" }, input, name(input.value))))),
         field("Other changes", others, "One KEY=VALUE in each line, such as fleets.drivers.count=4."),
         h("label", { class: "check" }, accept, " Continue if the price of some nodes is unknown")),

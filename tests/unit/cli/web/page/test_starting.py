@@ -238,6 +238,25 @@ def test_a_recorded_run_starts_again_from_the_catalogue(looking: Looking) -> Non
     expect(page.get_by_label("Files")).to_be_hidden()
 
 
+def test_combined_sizes_of_a_run_are_those_of_the_next(
+    looking: Looking, sent: list[tuple[str, dict[str, Any]]]
+) -> None:
+    looking.world.runs = {RUN: {"run": run(name="http-load", size="x86,local"), "cells": [], "resources": []}}
+    page = looking.go(f"runs/{RUN}")
+    page.get_by_role("link", name="Start again").click()
+    expect(page.locator(".card").filter(has_text="node")).to_have_count(7)
+    expect(page.get_by_role("radio", name="x86")).to_be_checked()
+    expect(page.get_by_role("checkbox", name="local")).to_be_checked()
+    sent.clear()
+    page.get_by_role("button", name="Check and estimate").click()
+    expect(page.get_by_role("heading", name="What would start")).to_be_visible()
+    assert [body["size"] for _, body in sent] == ["x86,local"]
+    page.get_by_label("Benchmark").select_option("s3-range-read")
+    expect(page.locator(".card").filter(has_text="node")).to_have_count(4)
+    expect(page.get_by_role("radio", name="x86")).to_have_count(0)
+    expect(page.get_by_role("radio", checked=True)).to_have_count(1)
+
+
 def test_files_of_a_benchmark_outside_the_catalogue_must_be_chosen(looking: Looking) -> None:
     page = looking.go("start?benchmark=kv&size=smoke")
     for _ in range(2):

@@ -132,8 +132,8 @@ class Story:
         self._tell.title("Requests to the groups during that time")
         for name, tally in traffic.tallies.items():
             self._tell.say(
-                f"{name}: {len(tally.by_instance)} instances answered {tally.answered} requests, "
-                f"{tally.rerouted} of them after a retry on another instance; {tally.failed} unanswered",
+                f"{name}: {tally.failed} of {tally.answered + tally.failed} requests unanswered; "
+                f"{tally.rerouted} needed a retry on another instance",
                 "bad" if tally.failed else "good",
             )
             if tally.failed or not tally.answered:

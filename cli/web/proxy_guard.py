@@ -60,6 +60,7 @@ ROUTES: Routes = (
     (re.compile("/groups"), frozenset({"GET"})),
     (re.compile(f"/groups/{_SEGMENT}"), frozenset({"GET", "PATCH"})),
     (re.compile("/policies"), frozenset({"GET"})),
+    (re.compile("/changes"), frozenset({"GET"})),
     (re.compile(SWITCH_PATH), frozenset({"GET", "PATCH"})),
     (re.compile("/health"), frozenset({"GET"})),
     (re.compile("/terminations"), frozenset({"POST"})),
@@ -79,7 +80,7 @@ ROUTES: Routes = (
 """The whole API, and nothing else."""
 
 PAGE_ROUTES: Routes = (
-    (re.compile("/(events|groups|benchmarks|fleets)"), frozenset({"GET"})),
+    (re.compile("/(events|groups|changes|benchmarks|fleets)"), frozenset({"GET"})),
     (re.compile(f"/events/{_SEGMENT}"), frozenset({"GET"})),
     (re.compile(f"/groups/{_SEGMENT}"), frozenset({"GET", "PATCH"})),
     (re.compile(SWITCH_PATH), frozenset({"GET", "PATCH"})),

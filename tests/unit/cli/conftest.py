@@ -66,6 +66,13 @@ ESTIMATE: dict[str, Any] = {
 }
 
 
+def change(unit: str | None, at: str = "2026-11-20T10:00:00.000Z", **values: Any) -> dict[str, Any]:
+    """Returns a change as in GET /changes; ``unit`` is None for the switch, ``values`` has (old, new)."""
+    changed = {key: {"old": old, "new": new} for key, (old, new) in values.items()}
+    caller = "arn:aws:sts::111122223333:assumed-role/Owners/ada"
+    return {"unit": unit, "at": at, "caller": caller, "changes": changed}
+
+
 def event(unit: str, day: str = "2026-11-20", status: str = "RECOVERED", **more: Any) -> dict[str, Any]:
     return {
         "id": f"{day}~{unit}",
@@ -139,8 +146,10 @@ class FakeApi:
         if kind == "events":
             return self._page("events", [e for e in self.events if _matches(e, query or {})], query or {})
         if kind == "changes":
-            matches = [c for c in self.log if query is None or query.get("unit", c["unit"]) == c["unit"]]
-            return self._page("changes", matches, query or {})
+            chosen = dict(query or {})
+            unit, since = chosen.get("unit"), chosen.get("since", "")
+            matches = [c for c in self.log if unit in (None, c["unit"]) and c["at"] >= since]
+            return self._page("changes", [c for c in matches if "switch" not in chosen or c["unit"] is None], chosen)
         if kind == "decisions":
             filters = {key: value for key, value in (query or {}).items() if key in ("unit", "day")}
             matches = [d for d in self.decisions if all(d[key] == value for key, value in filters.items())]

@@ -16,6 +16,7 @@ const VIEWS = [
   [/^#\/units\/([^/]+)\/policy$/, () => import("./policy.js"), "#/units", "the policy"],
   [/^#\/events$/, () => import("./events.js"), "#/events", "the events"],
   [/^#\/events\/([^/]+)$/, () => import("./event.js"), "#/events", "the event"],
+  [/^#\/changes$/, () => import("./changes.js"), "#/changes", "the changes"],
   [/^#\/calendar$/, () => import("./calendar.js"), "#/calendar", "the calendar"],
   [/^#\/benchmarks$/, () => import("./benchmarks.js"), "#/benchmarks", "the benchmarks"],
   [/^#\/benchmarks\/([^/]+)$/, () => import("./benchmark.js"), "#/benchmarks", "the benchmark"],

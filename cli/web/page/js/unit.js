@@ -2,6 +2,7 @@
 
 import { address, lastOf } from "./address.js";
 import { change, get } from "./api.js";
+import { changeWords } from "./changes.js";
 import { recoveries, table as folded } from "./charts.js";
 import { ask, once } from "./dialogs.js";
 import { badge, field, fill, flash, h, heading, headline, leftOut, link, loading, name, problem, table } from "./dom.js";
@@ -195,9 +196,10 @@ function details(unit) {
       ? table("Last changes", [
           { label: "Time", cell: (change) => moment(change.at) },
           { label: "By", cell: (change) => h("span", { title: change.caller }, name(who(change.caller))) },
-          { label: "Changes", wide: true, cell: (change) => Object.entries(change.changes).map(([key, { old, new: now }]) => h("p", {}, `${key}: ${plain(old)} → ${plain(now)}`)) },
+          { label: "Changes", wide: true, cell: changeWords },
         ], unit.changes, undefined, "plain")
       : h("p", { class: "muted" }, "There are no changes through the API."),
+    unit.changes.length > 0 && h("p", {}, link(address("#/changes", { unit: unit.unit }), "All changes of this unit")),
   ];
 }
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from cli.client.api import Answer
 from tests import accessibility
 from tests.patience import PAGE_PATIENCE_MS
-from tests.unit.cli.conftest import event
+from tests.unit.cli.conftest import change, event
 from tests.unit.cli.web.page.conftest import SETTLED, Looking
 from tests.unit.cli.web.page_world import RUN, World, cell, live_answer, live_cell, run
 
@@ -68,6 +68,7 @@ VIEWS: tuple[tuple[str, tuple[Callable[[Page], None], ...]], ...] = (
     ("units/nobody", ()),
     ("events", ()),
     ("events/2026-11-20~web", ()),
+    ("changes", ()),
     ("calendar", ()),
     ("benchmarks", ()),
     ("benchmarks/cassandra-write", (_compare,)),
@@ -96,6 +97,7 @@ def world(world: World) -> World:
             [("web", "RECOVERED"), ("lost", "UNRECOVERED"), ("web", "TERMINATED"), ("ledger", "LEASHED")]
         )
     ]
+    world.log = [change(None, halted=(None, True)), change("web", owner=(None, "shop"))]
     cells = [cell(1, "n3"), cell(2, "n6", "FAILED")]
     running = run(run=RUNNING, status="RUNNING", ended_at=None, closed_at=None)
     world.runs = {

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from cli.client.api import Answer
 from tests.patience import PATIENCE, eventually
-from tests.unit.cli.conftest import event
+from tests.unit.cli.conftest import change, event
 from tests.unit.cli.web.page.conftest import SETTLED, Looking
 from tests.unit.cli.web.page_world import RUN, cell, run
 
@@ -37,7 +37,7 @@ def test_the_keyboard_goes_everywhere(looking: Looking) -> None:
     expect(page.get_by_role("link", name="Benchmarks")).to_be_focused()
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"
-    order = ["Halt …", "Overview", "Units", "Events", "Calendar", "Benchmarks"]
+    order = ["Halt …", "Overview", "Units", "Events", "Changes", "Calendar", "Benchmarks"]
     page.get_by_role("button", name="Halt").focus()
     for expected in order:
         assert page.evaluate("document.activeElement.textContent") == expected
@@ -84,11 +84,17 @@ def test_names_of_others_stay_text(looking: Looking) -> None:
     for name in (HOSTILE, TURNED, "x" * 255):
         world.add(name, reason=HOSTILE, opt_out=True)
     world.events = [event(HOSTILE, detail=HOSTILE), event(TURNED), event("x" * 255)]
+    world.log = [change(HOSTILE, owner=(None, HOSTILE), reason=("y" * 200, TURNED))]
     somebody = f"arn:aws:sts::111122223333:assumed-role/{'y' * 64}/{'z' * 64}"
     document = run(name="x" * 128, requested_by=somebody, reason="w" * 500, status="FAILED")
     world.runs = {RUN: {"run": document, "cells": [cell(1, "v" * 99), cell(2, "n6", "FAILED")], "resources": []}}
     page = looking.page
-    for view, title in {"events": "Events", "benchmarks": "Benchmarks", f"runs/{RUN}": "x" * 128}.items():
+    for view, title in {
+        "events": "Events",
+        "changes": "Changes",
+        "benchmarks": "Benchmarks",
+        f"runs/{RUN}": "x" * 128,
+    }.items():
         looking.go(view)
         expect(page.get_by_role("heading", level=1)).to_have_text(title)
         expect(page.locator("tbody tr").first).to_be_visible()
@@ -109,6 +115,7 @@ def test_names_of_others_stay_text(looking: Looking) -> None:
 
 def test_page_fits_a_phone_and_every_control_has_a_name(looking: Looking) -> None:
     looking.world.events = [event("web", "2026-11-20", detail="a" * 90)]
+    looking.world.log = [change("web", owner=(None, "x" * 90))]
     looking.world.runs = {RUN: {"run": run(), "cells": [cell(1, "n3"), cell(2, "n6")], "resources": []}}
     page = looking.page
     page.set_viewport_size({"width": 375, "height": 740})
@@ -126,6 +133,7 @@ VIEWS = {
     "units": "Units",
     "units/web": "web",
     "events": "Events",
+    "changes": "Changes",
     "calendar": "Calendar",
     "benchmarks": "Benchmarks",
     "benchmarks/cassandra-write": "cassandra-write",

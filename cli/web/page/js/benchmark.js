@@ -6,7 +6,7 @@ import { chart } from "./charts.js";
 import { badge, field, fill, h, heading, headline, link, loading, name, problem, refreshButton, select, table } from "./dom.js";
 import { loaded, loadedLine } from "./freshness.js";
 import { clock, cost, count, day, kind, moment, money, share, words } from "./format.js";
-import { changeText, comparing, elapsed, figureText, monthCost, monthName, plan, primary, report, runAddress, startAddress, started } from "./run_list.js";
+import { changeText, comparing, elapsed, figureText, monthCost, monthName, plan, primary, report, startAddress, started } from "./run_list.js";
 
 const OLD = 600_000; // milliseconds, after which the view is marked as old
 const LEAST = 5; // values from which there is a chart
@@ -85,6 +85,7 @@ export async function show(main, signal, benchmark) {
         measurements.length > 1 && field("Of", select(measurements.map((one) => [one, one]), measurement, (value) => change({ measurement: value }, true)), null, true)),
       !last && h("p", { class: "muted" }, measured ? `No run has ${title(answer.figure).toLowerCase()}.` : "No run has results yet."),
       last && h("p", { class: "large" }, h("strong", {}, figureText(last.value, answer.figure)), " ", difference && h("span", { class: "muted" }, difference === "no change" ? "as in the run before" : `${difference} against the run before`)),
+      values.length >= LEAST && h("p", { class: "muted small" }, range(values.slice(0, -1), answer.figure)),
       last && measurements.length === 1 && h("p", { class: "muted small" }, name(measurement)),
       last && (values.length < LEAST ? h("p", { class: "muted" }, `${share(values.length, values.length, "run")} with this figure; a chart appears from ${LEAST} on.`) : curve(answer)),
     ];
@@ -139,6 +140,12 @@ export async function show(main, signal, benchmark) {
 }
 
 const when = (text) => `${day(text.slice(0, 10))}, ${clock(new Date(text))}`;
+
+/** The range of the values of earlier runs: a last value inside it can be chance. */
+function range(values, figure) {
+  const every = values.map((one) => one.value);
+  return `The ${count(values.length)} runs before had ${figureText(Math.min(...every), figure)} to ${figureText(Math.max(...every), figure)}.`;
+}
 
 /** The chart of a figure: a point for each run, from the lowest value to the highest. */
 function curve({ figure, unit, values, measurement }) {

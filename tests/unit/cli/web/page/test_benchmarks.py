@@ -85,6 +85,7 @@ def test_page_of_a_benchmark_has_its_figure_runs_schedule_and_cost(recorded: Loo
     chart = panel.get_by_role("img", name="Throughput of 5 runs of study · n6 · write · drivers · insert")
     expect(chart).to_be_visible()
     assert "from 20,000/s to 22,900/s, last 22,900/s" in (chart.get_attribute("aria-label") or "")
+    expect(panel).to_contain_text("The 4 runs before had 20,000/s to 20,300/s.")
     expect(page.get_by_role("region", name="Schedule")).to_contain_text("every day · study")
     expect(page.get_by_role("region", name="Cost of the month")).to_contain_text("$6.50")
     last = page.get_by_role("row", name=re.compile("20 Nov 2026"))

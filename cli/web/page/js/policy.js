@@ -6,14 +6,13 @@ import { longDay, moment, plain, sentence, sourceName } from "./format.js";
 import { LABELS, groupsOf, outcome } from "./unit.js";
 import { updateRow } from "./units.js";
 
-const YES_NO = [["", "not set"], ["true", "yes"], ["false", "no"]];
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
-// The keys of a policy in the order of the form; `choices` makes a list, `rule` is the key of the value in force.
+// What a unit's own values can say of its participation, as the keys that are set.
+const PARTICIPATION = [["in", "Takes part", { opt_in: "true" }], ["out", "Opted out until", { opt_out: "true" }], ["tags", "As tags and settings say", {}]];
+
+// The other keys of a policy in the order of the form; `choices` makes a list.
 const FIELDS = [
-  { key: "opt_out", label: "Opt out", rule: "takes_part", choices: () => YES_NO },
-  { key: "until", label: "Opted out until", type: "date", hint: "The last day of the opt-out; empty for no end." },
-  { key: "opt_in", label: "Opt in", rule: "takes_part", choices: () => YES_NO },
   { key: "probability", label: LABELS.probability, hint: "A number from 0 to 1." },
   { key: "min_healthy", label: LABELS.min_healthy },
   { key: "min_days_between", label: LABELS.min_days_between },
@@ -32,11 +31,13 @@ export async function show(main, signal, id) {
   const address = `#/units/${encodeURIComponent(id)}`;
   let round = 0; // of previews: a change of the form makes earlier ones invalid
   const inputs = new Map(FIELDS.map((one) => [one.key, input(one, text(unit.item[one.key]), choices)]));
+  const part = participation(unit);
   const result = h("div", { "aria-live": "polite" });
   const form = h(
     "form",
     { class: "policy", novalidate: true, onsubmit: preview, oninput: outdated },
-    FIELDS.map((one) => inputs.get(one.key).field(standing(unit, one))),
+    part.element,
+    FIELDS.map((one) => inputs.get(one.key).field(standing(unit, one.key))),
     h("div", { class: "buttons" }, h("button", { type: "submit", class: "primary" }, "Preview")),
   );
   fill(
@@ -58,7 +59,8 @@ export async function show(main, signal, id) {
     outdated();
     const mine = round;
     mark({});
-    const values = Object.fromEntries([...inputs].filter(([, one]) => one.changed()).map(([key, one]) => [key, one.value()]));
+    const others = Object.fromEntries([...inputs].filter(([, one]) => one.changed()).map(([key, one]) => [key, one.value()]));
+    const values = { ...part.values(), ...others };
     if (!Object.keys(values).length) {
       fill(result, h("p", { role: "status" }, "You have changed nothing."));
       return;
@@ -78,8 +80,8 @@ export async function show(main, signal, id) {
   /** Shows each message at its field, and goes to the first one; returns whether there is one. */
   function mark(wrong) {
     for (const [key, one] of inputs) one.wrong(wrong[key]);
-    const first = [...inputs].find(([key]) => wrong[key]);
-    first?.[1].input.focus();
+    const first = part.wrong(wrong) ?? [...inputs].find(([key]) => wrong[key])?.[1].input;
+    first?.focus();
     return Boolean(first);
   }
 
@@ -162,12 +164,50 @@ export async function show(main, signal, id) {
   }
 }
 
+/** The choice whether the unit takes part, and the last day of an opt-out: three keys of the policy, which exclude each other. */
+function participation(unit) {
+  const stored = Object.fromEntries(["opt_out", "until", "opt_in"].map((key) => [key, text(unit.item[key])]));
+  const initial = stored.until || stored.opt_out === "true" ? "out" : stored.opt_in === "true" ? "in" : stored.opt_out || stored.opt_in ? "kept" : "tags";
+  const kept = Object.entries(stored).map(([key, value]) => value && `${key}: ${value}`).filter(Boolean).join(", ");
+  const choices = [...PARTICIPATION, ...(initial === "kept" ? [["kept", `As stored (${kept})`, stored]] : [])];
+  const until = h("input", { name: "until", "aria-label": "Last day of the opt-out", autocomplete: "off", value: stored.until, type: !stored.until || DAY.test(stored.until) ? "date" : "text", disabled: initial !== "out" });
+  const message = h("small", { class: "wrong", id: "wrong-participation" });
+  const hint = h("small", { id: "participation-hint" }, `The last day of an opt-out; empty for no end. ${standing(unit, "takes_part")}`);
+  const radios = choices.map(([value, label]) => {
+    const radio = h("input", { type: "radio", name: "participation", value, checked: value === initial, onchange: () => (until.disabled = chosen() !== "out") });
+    return h("span", {}, h("label", { class: "check" }, radio, label), value === "out" && until);
+  });
+  const element = h("fieldset", { class: "choice", "aria-describedby": hint.id }, h("legend", {}, "Participation"), h("div", { class: "choices" }, radios), hint, message);
+  const chosen = () => element.querySelector(":checked").value;
+  return {
+    element,
+    /** The keys to change with their values; null removes a key. */
+    values() {
+      const choice = chosen();
+      const day = choice === "out" ? until.value.trim() : "";
+      if (choice === initial && day === stored.until) return {};
+      const set = { until: day, ...choices.find(([value]) => value === choice)[2] };
+      return Object.fromEntries(Object.keys(stored).filter((key) => (set[key] ?? "") !== stored[key]).map((key) => [key, set[key] || null]));
+    },
+    /** Shows the message about one of the keys; returns the input to correct, or undefined. */
+    wrong(problems) {
+      const problem = problems.until ?? problems.opt_out ?? problems.opt_in;
+      fill(message, problem);
+      until.removeAttribute("aria-invalid");
+      until.setAttribute("aria-describedby", problem ? message.id : hint.id);
+      if (!problem) return undefined;
+      if (problems.until) until.setAttribute("aria-invalid", "true");
+      return problems.until ? until : element.querySelector(":checked");
+    },
+  };
+}
+
 /** A field of the form, with its value at first. */
-function input({ key, label, type, hint, choices }, initial, known) {
+function input({ key, label, hint, choices }, initial, known) {
   const options = choices?.(known);
   const element = options
     ? select(options.some(([value]) => value === initial) ? options : [...options, [initial, initial]], initial, () => {})
-    : h("input", { value: initial, autocomplete: "off", spellcheck: "false", type: type === "date" && (!initial || DAY.test(initial)) ? "date" : "text" });
+    : h("input", { value: initial, autocomplete: "off", spellcheck: "false" });
   element.name = key;
   const message = h("small", { class: "wrong", id: `wrong-${key}` });
   return {
@@ -190,9 +230,9 @@ function input({ key, label, type, hint, choices }, initial, known) {
 }
 
 /** The value in force and its source, in words. */
-function standing(unit, { key, rule = key }) {
-  const now = unit.policy[rule];
-  const value = rule === "takes_part" ? (now?.value ? "takes part" : "skipped") : plain(now?.value);
+function standing(unit, key) {
+  const now = unit.policy[key];
+  const value = key === "takes_part" ? (now?.value ? "takes part" : "skipped") : plain(now?.value);
   if (!now || value === plain("")) return "";
   return `In force: ${value} (${sourceName(now.source)}).`;
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -59,7 +60,7 @@ def test_wrong_values_are_explained_at_their_fields_and_nothing_is_sent(looking:
         "is 'often', must be a number from 0 to 1 A number from 0 to 1. In force: 0.2 (item in GroupTags)."
     )
     expect(form.get_by_label("Minimum healthy")).to_have_accessible_description(
-        "is '0', must be a whole number from 1 to 10000"
+        "is '0', must be a whole number from 1 to 10000 In force: 2 (settings)."
     )
     expect(form.get_by_role("button", name="Save")).to_have_count(0)
     field.fill("0.5")
@@ -114,3 +115,42 @@ def test_without_permission_for_the_forecast_the_policy_can_be_saved(
     form.get_by_role("button", name="Save").click()
     expect(form.get_by_text("The policy of web is saved.")).to_be_visible()
     assert looking.world.units["web"]["item"]["calendar"] == "night"
+
+
+@pytest.mark.parametrize(
+    ("stored", "choice", "day", "changes"),
+    [
+        ({}, "Opted out until", "2099-12-31", {"opt_out": True, "until": "2099-12-31"}),
+        ({"until": "2099-12-31"}, "Opted out until", "2099-12-24", {"opt_out": True, "until": "2099-12-24"}),
+        ({"opt_out": True, "until": "2099-12-31"}, "Takes part", "", {"opt_out": None, "until": None, "opt_in": True}),
+        ({"opt_in": True}, "As tags and settings say", "", {"opt_in": None}),
+        ({"opt_out": False}, "Takes part", "", {"opt_out": None, "opt_in": True}),
+    ],
+)
+def test_participation_is_one_choice_of_three_keys(
+    looking: Looking, stored: dict[str, Any], choice: str, day: str, changes: dict[str, Any]
+) -> None:
+    looking.world.units["web"]["item"] = stored
+    page = looking.go("units/web/policy")
+    last = page.get_by_label("Last day of the opt-out")
+    expect(last).to_be_enabled(enabled="until" in stored)
+    expect(page.get_by_label("As stored (opt_out: false)")).to_have_count(int(stored == {"opt_out": False}))
+    preview(page)
+    expect(page.get_by_text("You have changed nothing.")).to_be_visible()
+    page.get_by_label(choice).check()
+    if day:
+        last.fill(day)
+    preview(page)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("The policy of web is saved.")).to_be_visible()
+    assert [body for _, _, body in looking.changes()] == [changes | {"version": 0}]
+
+
+def test_a_day_that_is_past_is_explained_at_the_choice(looking: Looking) -> None:
+    page = looking.go("units/web/policy")
+    page.get_by_label("Opted out until").check()
+    last = page.get_by_label("Last day of the opt-out")
+    last.fill("2020-01-01")
+    preview(page)
+    expect(last).to_be_focused()
+    expect(last).to_have_accessible_description(re.compile("is '2020-01-01', must be 2026-11-23 or later"))

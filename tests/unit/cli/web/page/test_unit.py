@@ -13,6 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 from cli.client.api import Answer
 from cli.forecasts.calendar_ahead import Basis
 from cli.shared.errors import CliError, Exit
+from tests import accessibility
 from tests.unit.cli.conftest import event
 from tests.unit.cli.web.page.conftest import SETTLED, Looking
 
@@ -151,6 +152,7 @@ def test_a_part_that_fails_leaves_the_others(looking: Looking) -> None:
     page = looking.go("units/web")
     past = page.get_by_role("region", name="Last recoveries")
     expect(past.get_by_role("alert")).to_contain_text("it is broken")
+    assert accessibility.findings(page) == []
     expect(_next(page)).to_contain_text("20 % chance a business day")
     del looking.world.refusals["GET", "events"]
     past.get_by_role("button", name="Try again").click()

@@ -49,7 +49,7 @@ def description(path: Path) -> str:
     source = path.relative_to(path.parents[1])
     return (
         f"  - name: latte\n    source: {source}\n    sha256: {digest}\n"
-        f"troop bench run benchmarks/cassandra-write --size study --set artifacts.latte.sha256={digest}"
+        f"troop bench run cassandra-write --size study --set artifacts.latte.sha256={digest}"
     )
 
 

@@ -99,7 +99,7 @@ def _settings(ahead: int, opens: str, closes: str) -> dict[str, Any]:
         "troop:allowed_buckets": [DATA_BUCKET],
         "troop:calendars": {
             "default": {
-                "time_zone": _zone(ahead),
+                "time_zone": ZONES[ahead],
                 "weekdays": ["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"],
                 "open": opens,
                 "close": closes,
@@ -112,6 +112,12 @@ def _settings(ahead: int, opens: str, closes: str) -> dict[str, Any]:
     }
 
 
-def _zone(hours_ahead: int) -> str:
-    """Returns the time zone with that offset from UTC (-11 to 12 hours). Names of Etc zones have the opposite sign."""
-    return "Etc/GMT" if hours_ahead == 0 else f"Etc/GMT{-hours_ahead:+d}"
+ZONES = {
+    **{-11: "Pacific/Pago_Pago", -10: "Pacific/Honolulu", -9: "Pacific/Gambier", -8: "Pacific/Pitcairn"},
+    **{-7: "America/Phoenix", -6: "America/Costa_Rica", -5: "America/Panama", -4: "America/Puerto_Rico"},
+    **{-3: "America/Montevideo", -2: "America/Noronha", -1: "Atlantic/Cape_Verde", 0: "UTC"},
+    **{1: "Africa/Lagos", 2: "Africa/Johannesburg", 3: "Africa/Nairobi", 4: "Asia/Dubai"},
+    **{5: "Asia/Karachi", 6: "Asia/Dhaka", 7: "Asia/Bangkok", 8: "Asia/Singapore"},
+    **{9: "Asia/Tokyo", 10: "Australia/Brisbane", 11: "Pacific/Guadalcanal", 12: "Pacific/Tarawa"},
+}
+"""Time zones by their hours ahead of UTC, the same all year. Names such as Etc/GMT-11 read like the opposite."""

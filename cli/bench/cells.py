@@ -14,12 +14,12 @@ from rich.text import Text
 
 from cli.bench.show import COLUMNS, DROPPED, now_at, row
 from cli.shared import show
-from cli.shared.times import duration
 from troop.bench.definition import names
 from troop.bench.definition.definition import Benchmark
 from troop.bench.definition.plan import Plan
 from troop.bench.records.record import FINAL, CellStatus
 from troop.shared import codec
+from troop.shared.formatting import duration
 
 PLANNED_COLUMNS = ("cell", "", "nodes", "by role")
 CELL_COLUMNS = ("cell", "", "status", "at", "since", "took", "reason")
@@ -134,7 +134,7 @@ def progress(view: Mapping[str, Any], now: datetime) -> Group:
         grid.add_row(Text("✓" if good else "✗", style), _text(name(cell), style), _text(ended(cell), style), "")
     for cell in going:
         style = "bold yellow"
-        since = duration(_seconds(cell, now))
+        since = show.clean(duration(_seconds(cell, now)))
         grid.add_row(Text("▸", style), _text(name(cell), style), _text(now_at(cell), style), since)
     return Group(Text(f"{len(over)} of {total} cells finished: {so_far}; {len(going)} running"), grid)
 

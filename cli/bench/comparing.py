@@ -15,6 +15,7 @@ from troop.bench.records.record import CellStatus
 from troop.measure.operations import TOTAL
 from troop.report.comparison import Basis, Comparison, Equal, Row, Side
 from troop.report.document import Cell, Fleet, Report
+from troop.shared.formatting import count_of_role
 
 UNSURE = (
     "the noise is unknown, as with one repetition on a side: what a side needs at equal throughput, and its cost, may "
@@ -202,11 +203,12 @@ def _fleets(cells: Sequence[Cell]) -> str:
             counts, types = roles.setdefault(fleet.role, (set(), {}))
             counts.add(fleet.nodes)
             types[fleet.instance_type] = None
-    return ", ".join(f"{_range(counts)} {role} ({', '.join(types)})" for role, (counts, types) in roles.items())
+    return ", ".join(f"{_range(counts, role)} ({', '.join(types)})" for role, (counts, types) in roles.items())
 
 
-def _range(counts: set[int]) -> str:
-    return str(min(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
+def _range(counts: set[int], role: str) -> str:
+    most = count_of_role(max(counts), role)
+    return most if len(counts) == 1 else f"{min(counts)} to {most}"
 
 
 def _other_differences(a: Report, b: Report, mine: Mapping[str, Cells], other: Mapping[str, Cells]) -> Iterator[str]:

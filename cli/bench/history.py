@@ -18,7 +18,7 @@ from troop.bench.definition.definition import is_load
 from troop.bench.records.record import CellStatus
 from troop.measure.operations import TOTAL
 from troop.shared import moments
-from troop.shared.formatting import plain
+from troop.shared.formatting import milliseconds, plain, share
 
 
 class Figure(StrEnum):
@@ -258,6 +258,4 @@ def number(value: float, figure: Figure) -> str:
     """Formats a value with its unit."""
     if figure is Figure.THROUGHPUT:
         return f"{plain(value)}/s"
-    if figure is Figure.ERRORS:
-        return f"{plain(100 * value)} %"
-    return f"{plain(value)} ms"
+    return share(value) if figure is Figure.ERRORS else milliseconds(value)

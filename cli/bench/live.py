@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from cli.bench.show import milliseconds, now_at
+from cli.bench.show import now_at
 from cli.shared import show
-from cli.shared.times import duration
 from troop.bench.records.live_view import OLD_SECONDS
+from troop.shared.formatting import duration, milliseconds, percent, plain
 
 COLUMNS = ("role", "operation", "per second", "errors/s", "p50", "p99")
 DROPPED = ("role", "p50")
@@ -48,8 +48,8 @@ def cell_line(cell: Mapping[str, Any], seconds: float) -> str:
     left = cell["seconds_left"]
     if left is None:
         return f"{where}: {now_at(cell)}"
-    warm_up = max(0.0, cell["warm_up_seconds_left"] - seconds)
-    text = f"{where}: {now_at(cell)}, {duration(max(0.0, left - seconds))} left"
+    warm_up = round(max(0.0, cell["warm_up_seconds_left"] - seconds))
+    text = f"{where}: {now_at(cell)}, {duration(round(max(0.0, left - seconds)))} left"
     return f"{text}, of these {duration(warm_up)} of the warm-up, which do not count" if warm_up else text
 
 
@@ -64,7 +64,7 @@ def role_rows(cell: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         (
             one["role"],
             _nodes(one),
-            *(_percent(one.get(key)) for key in ("cpu_percent", "cpu_percent_max", "iowait_percent")),
+            *(percent(one.get(key)) for key in ("cpu_percent", "cpu_percent_max", "iowait_percent")),
         )
         for one in cell["roles"]
     ]
@@ -95,16 +95,12 @@ def records(live: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _figures(one: Mapping[str, Any]) -> tuple[str, ...]:
-    rates = (f"{one[key]:,.1f}" for key in ("per_second", "errors_per_second"))
+    rates = (plain(one[key]) for key in ("per_second", "errors_per_second"))
     return (*rates, milliseconds(one["p50_ms"]), milliseconds(one["p99_ms"]))
 
 
 def _nodes(role: Mapping[str, Any]) -> str:
     return f"{role['reporting']}" if role["expected"] is None else f"{role['reporting']} of {role['expected']}"
-
-
-def _percent(value: float | None) -> str:
-    return show.NOTHING if value is None else f"{value:.0f} %"
 
 
 def _moment(text: str) -> datetime:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -10,9 +10,9 @@ import typer
 
 from cli.shared import show
 from cli.shared.errors import Exit
-from cli.shared.times import duration
 from troop.bench.definition.money import shown
 from troop.bench.money.costs import role_of
+from troop.shared.formatting import duration, plain
 
 COLUMNS = ("cell", "what", "quantity", "unit", "price", "cost")
 QUOTA_COLUMNS = ("quota", "service", "code", "needs", "without spot", "account has")
@@ -33,12 +33,12 @@ def line(estimate: Mapping[str, Any]) -> str:
 def estimate_table(estimate: Mapping[str, Any]) -> None:
     """Prints the estimate line by line, and its sums by cell."""
     currency = estimate["currency"]
-    rows = [
-        (cell["cell"] + (f"  {cell['label']}" if cell["label"] else ""), *_item(item, currency))
+    items = [
+        (cell["cell"] + (f"  {cell['label']}" if cell["label"] else ""), item)
         for cell in estimate["cells"]
         for item in cell["items"]
     ]
-    show.table(COLUMNS, rows, drop=_DROPPED)
+    show.table(COLUMNS, _rows(items, currency), drop=_DROPPED)
     roles = list(dict.fromkeys(role for cell in estimate["cells"] for role in by_role(cell["items"])))
     if len(estimate["cells"]) > 1 or len(roles) > 1:
         sums = [
@@ -121,7 +121,8 @@ def cost_table(view: Mapping[str, Any]) -> None:
         ]
         show.table(("cell", "status", "cost"), rows, title=" ")
     if cost:
-        show.table(COLUMNS[1:], [_item(item, cost["currency"]) for item in cost["items"]], title=" ", drop=_DROPPED)
+        items = _rows([("", item) for item in cost["items"]], cost["currency"])
+        show.table(COLUMNS[1:], [item[1:] for item in items], title=" ", drop=_DROPPED)
         by_file = view["run"].get("cost_of_file")
         more = f"; with the file's own prices: {total(by_file)}" if by_file else ""
         show.say(f"cost: {total(cost)}{more}")
@@ -147,12 +148,26 @@ def warnings(estimate: Mapping[str, Any]) -> Iterable[str]:
     yield from estimate["warnings"]
 
 
+def _rows(items: Sequence[tuple[str, Mapping[str, Any]]], currency: str) -> list[tuple[str, ...]]:
+    """Returns a row for each item, given with its cell. Items below a cent share the last one."""
+    small = [item for _, item in items if item["amount"] is not None and item["amount"] < _CENT]
+    folded = len(small) > 1
+    rows = [(cell, *_item(item, currency)) for cell, item in items if not (folded and item in small)]
+    if folded:
+        together = shown(sum(Decimal(str(item["amount"])) for item in small), currency)
+        rows.append(("", f"{len(small)} items below {shown(_CENT, currency)} each", "", "", "", together))
+    return rows
+
+
+_CENT = 0.01
+
+
 def _item(item: Mapping[str, Any], currency: str) -> tuple[str, ...]:
     price, amount = item["price"], item["amount"]
     return (
         item["what"],
-        f"{item['quantity']:,.4g}" if item["quantity"] < 1000 else f"{item['quantity']:,.0f}",
+        plain(item["quantity"]),
         item["unit"],
-        show.NOTHING if price is None else f"{Decimal(str(price)).normalize():f}",
+        show.NOTHING if price is None else f"{Decimal(f'{price:.3g}').normalize():f}",
         show.NOTHING if amount is None else shown(amount, currency),
     )

@@ -13,9 +13,9 @@ from rich.text import Text
 from cli.bench import money as bench_money
 from cli.shared import show
 from cli.shared.listings import Column
-from cli.shared.times import duration
 from troop.bench.definition import names
 from troop.bench.definition.plan import Variant
+from troop.shared.formatting import counted, duration, milliseconds, plain
 
 FIRST, LAST = (names.LAUNCH, names.BOOT), (names.COLLECT, names.TEARDOWN)
 """Steps of every run before and after its phases."""
@@ -118,8 +118,12 @@ def progress(view: Mapping[str, Any], phases: Sequence[str], now: datetime) -> T
     for step in steps(view, phases, now):
         mark, style = (" ", "dim") if step.began is None else ("✓", "green") if step.over else ("▸", "bold yellow")
         name = step.name if step.over else _named(view, step.name)
-        grid.add_row(Text(mark, style), Text(show.clean(name), style), duration(step.seconds))
+        grid.add_row(Text(mark, style), Text(show.clean(name), style), show.clean(_lasting(step.seconds)))
     return grid
+
+
+def _lasting(seconds: float | None) -> str:
+    return "" if seconds is None else duration(seconds)
 
 
 def _named(view: Mapping[str, Any], step: str) -> str:
@@ -152,9 +156,9 @@ def row(row: Mapping[str, Any]) -> tuple[str, ...]:
         str(row.get("role", "")),
         " ".join(filter(None, (str(row.get("operation", "")), _timing(row)))),
         f"{row.get('count', 0):,}",
-        show.NOTHING if per_second is None else f"{per_second:,.1f}",
+        show.NOTHING if per_second is None else plain(per_second),
         ", ".join(f"{kind} {count:,}" for kind, count in errors.items()) or "0",
-        show.NOTHING if not transferred else f"{transferred / 1e6:,.2f}",
+        show.NOTHING if not transferred else plain(transferred / 1e6),
         *(milliseconds(row.get(f"{name}_ms")) for name in ("mean", "p50", "p90", "p95", "p99", "max")),
     )
 
@@ -183,13 +187,6 @@ def now_at(cell: Mapping[str, Any]) -> str:
     searched = {one["phase"] for one in cell.get("searches") or ()}
     most = "at most " if str(cell["phase"]).partition(".")[0] in searched else ""
     return f"{cell['phase']} (of {most}{at['of']}{': ' + setting if setting else ''})"
-
-
-def milliseconds(value: float | None) -> str:
-    """Formats a time to three digits, the precision of the results."""
-    if value is None:
-        return show.NOTHING
-    return f"{value:.3g} ms" if value < 100 else f"{value:,.0f} ms"
 
 
 def caller(arn: Any) -> str:
@@ -221,5 +218,5 @@ def summary(view: Mapping[str, Any]) -> str:
     if staying:
         return f"{run['run']} {run['status']}{reason} ({staying}{cost}){below}"
     if left:
-        return f"{run['run']} {run['status']}{reason} ({left} of {created} resources may still exist){below}"
-    return f"{run['run']} {run['status']}{reason} (nothing is left of {created} resources{cost}){below}"
+        return f"{run['run']} {run['status']}{reason} ({left} of {counted(created, 'resource')} may still exist){below}"
+    return f"{run['run']} {run['status']}{reason} (nothing is left of {counted(created, 'resource')}{cost}){below}"

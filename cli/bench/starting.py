@@ -8,8 +8,8 @@ from typing import Any
 from cli.bench import cells
 from cli.bench.files import Source
 from cli.client.bench_client import BenchClient, RefusedFileError
-from cli.shared.times import duration
 from troop.bench.admission import merging
+from troop.shared.formatting import counted, duration
 
 
 def describe(source: Source) -> str:
@@ -17,10 +17,10 @@ def describe(source: Source) -> str:
     benchmark, plan = source.benchmark, source.plan
     size = f" in size {benchmark.size.replace(',', ' and ')}" if benchmark.size else ""
     most = duration(plan.longest)
-    nodes, phases = _count(plan.nodes, "node"), _count(len(benchmark.phases), "phase")
+    nodes, phases = counted(plan.nodes, "node"), counted(len(benchmark.phases), "phase")
     if points := max(cells.points_of(cell.benchmark) for cell in plan.cells):
         searches = any(phase.search for cell in plan.cells for phase in cell.benchmark.phases)
-        phases += f" with {'at most ' if searches else ''}{_count(points, 'point')}"
+        phases += f" with {'at most ' if searches else ''}{counted(points, 'point')}"
     if len(plan.cells) == 1:
         return f"{benchmark.name}{size}: {nodes}, {phases}, ends at most {most} after launch"
     at_once = f"{plan.parallel} at a time" if plan.parallel > 1 else "one at a time"
@@ -61,10 +61,6 @@ def start(
         return client.start_run({**_request(source, size, changes), "key": key})
     except RefusedFileError as refused:
         raise source.refused(refused.problems) from None
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _request(source: Source, size: str | None, changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from cli.client.client import TroopClient
 from cli.shared import show
 from cli.shared.errors import CliError, Exit
 from troop.chaos.events import exception_of
+from troop.shared.formatting import duration
 
 
 def row(event: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -22,7 +23,7 @@ def row(event: Mapping[str, Any]) -> tuple[Any, ...]:
         event["status"],
         event["instance_id"],
         event["zone"],
-        None if seconds is None else f"{seconds:.1f} s",
+        None if seconds is None else duration(seconds),
         "; ".join(filter(None, (event["detail"], _failure(event), exception, _difference(event)))),
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -116,8 +115,7 @@ _BENCHMARKS = (
 
 
 def _entry(path: Path, source: Source | CliError) -> dict[str, Any]:
-    # As the other commands accept it: an installed catalogue is far from the current folder.
-    shown = os.path.relpath(path) if path.is_relative_to(Path.cwd()) else path.parent.name
+    shown = path.parent.name  # as the other commands accept it
     if isinstance(source, CliError):
         return {"file": shown, "name": "", "description": "", "nodes": None, "sizes": [], "problem": str(source)}
     benchmark = source.benchmark

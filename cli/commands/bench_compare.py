@@ -26,6 +26,7 @@ from troop.report.document import Report
 from troop.report.html import comparison_page
 from troop.report.verdicts import TERMS, apart, basis, cheaper
 from troop.shared.errors import TroopError
+from troop.shared.formatting import count_of_role, counted, plain
 from troop.shared.version import VERSION
 
 ROWS = ("", "phase", "role", "operation", "A per second", "B per second", "B / A", "interval", "repetitions", "differs")
@@ -192,8 +193,9 @@ def _write(path: Path, page: str) -> None:
 def tell(comparison: Comparison) -> None:
     """Prints the comparison as tables."""
     for name, side in (("A", comparison.a), ("B", comparison.b)):
-        cells = "1 cell" if side.cells == 1 else f"{side.cells} cells"
-        show.say(f"{name}: {side.name}, {side.benchmark}, {cells} of {side.fleets or 'unknown fleets'}")
+        show.say(
+            f"{name}: {side.name}, {side.benchmark}, {counted(side.cells, 'cell')} of {side.fleets or 'unknown fleets'}"
+        )
     if text := apart(comparison):
         show.say(text)
     show.table(ROWS, [_row(row, comparison) for row in comparison.rows], title=" ", drop=_DROPPED)
@@ -224,24 +226,20 @@ def _row(row: Row, comparison: Comparison) -> tuple[str, ...]:
         differs += ", fails"
     repetitions = f"{row.a.repetitions}, {row.b.repetitions}"
     identity = row.label, row.phase, row.role, row.operation
-    return (*identity, _rate(row.a), _rate(row.b), f"{row.ratio:.3f}", interval, repetitions, differs)
+    return (*identity, _spread(row.a), _spread(row.b), f"{row.ratio:.3f}", interval, repetitions, differs)
 
 
-def _rate(spread: Spread) -> str:
-    """Formats the geometric mean and the range: ``1,234 (1,200 to 1,300)``."""
-    return _spread(spread, ",.0f" if spread.middle >= 100 else ",.3g")
-
-
-def _spread(spread: Spread | None, form: str) -> str:
+def _spread(spread: Spread | None) -> str:
+    """Formats the middle and the range: ``1,234 (1,200 to 1,300)``."""
     if spread is None:
         return ""
-    middle, low, high = (format(value, form) for value in (spread.middle, spread.low, spread.high))
+    middle, low, high = (plain(value) for value in (spread.middle, spread.low, spread.high))
     return middle if low == high else f"{middle} ({low} to {high})"
 
 
 def _times(row: Row) -> list[tuple[str, ...]]:
     return [
-        (row.label, row.operation, _name(one, row), _spread(one.a, ",.2f"), _spread(one.b, ",.2f"), _ratio(one.ratio))
+        (row.label, row.operation, _name(one, row), _spread(one.a), _spread(one.b), _ratio(one.ratio))
         for one in row.times
     ]
 
@@ -274,7 +272,7 @@ def _staying(row: Row, equal: Equal, comparison: Comparison) -> tuple[str, ...]:
 
 
 def _affordable(row: Row, both: Affordable, currency: str) -> tuple[str, ...]:
-    rates = [f"{one.per_second or 0:,.0f}" for one in (both.a, both.b)]
+    rates = [plain(one.per_second or 0) for one in (both.a, both.b)]
     doubt = row.equal.doubt(row) if row.equal else ""
     nodes = _nodes(both.a), _nodes(both.b)
     return (
@@ -289,13 +287,13 @@ def _affordable(row: Row, both: Affordable, currency: str) -> tuple[str, ...]:
 
 def _reached(equal: Equal) -> str:
     """Formats the throughput that both sides reach; both throughputs if they differ."""
-    rates = [f"{equal.per_second if one.per_second is None else one.per_second:,.0f}" for one in (equal.a, equal.b)]
+    rates = [plain(equal.per_second if one.per_second is None else one.per_second) for one in (equal.a, equal.b)]
     return rates[0] if rates[0] == rates[1] else ", ".join(rates)
 
 
 def _nodes(need: Need) -> str:
     """Formats the nodes of a side: ``6 servers, 2 drivers (extrapolated)``."""
-    nodes = ", ".join(f"{count} {role}" for role, count in need.nodes.items())
+    nodes = ", ".join(count_of_role(count, role) for role, count in need.nodes.items())
     return nodes if need.scaled in ("measured", "alike") else f"{nodes} ({need.scaled})"
 
 

@@ -21,9 +21,9 @@ from cli.client.connection import connection
 from cli.shared import aws, idempotency, listings, show, watching
 from cli.shared.context import to_type
 from cli.shared.errors import CliError, Exit
-from cli.shared.times import duration
 from troop.bench.definition.definition import AROUND, to_document
 from troop.bench.definition.plan import sole
+from troop.shared.formatting import duration
 
 app = typer.Typer(no_args_is_help=True, help="Standing fleets: nodes that stay until they expire.")
 

@@ -15,6 +15,7 @@ from cli.forecasts.simulation import Days, UnitYears, by_weekday, days_of, free_
 from cli.forecasts.simulation import simulate as run
 from cli.shared import settings_files, show
 from cli.shared.errors import CliError, Exit
+from troop.shared.formatting import counted, plain, share
 
 _BAR = 40
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -107,7 +108,8 @@ def _document(unit_years: Sequence[UnitYears], days: Mapping[str, Days], first: 
 
 def _show(document: Mapping[str, Any]) -> None:
     units, total = document["units"], document["total"]
-    show.say(f"{document['from']} to {document['to']}: {total['terminations']} terminations of {len(units)} units")
+    terminations = counted(total["terminations"], "termination")
+    show.say(f"{document['from']} to {document['to']}: {terminations} of {counted(len(units), 'unit')}")
     show.table(_COLUMNS, [_row(unit) for unit in units])
     if total["terminations"]:
         for key, title in (("by_weekday", "by weekday"), ("by_hour", "by hour")):
@@ -117,27 +119,23 @@ def _show(document: Mapping[str, Any]) -> None:
                 rows.append((unit["unit"], *counts, _spark(counts)))
             show.table((title, *total[key], ""), rows, title=" ")
             show.table(("", "", ""), _bars(total[key]), title=" ")
-    chance = _percent(total["chance_of_a_week_without"])
+    chance = share(total["chance_of_a_week_without"])
     show.say(f"A week without any termination at all: {chance}")
 
 
 def _row(unit: Mapping[str, Any]) -> tuple[Any, ...]:
     others = [f"{reason} {count}" for reason, count in unit["reasons"].items() if reason != "terminate"]
-    expected = _percent(unit["configured_chance_of_a_week_without"])
+    expected = share(unit["configured_chance_of_a_week_without"])
     return (
         unit["unit"],
         unit["terminations"],
         show.NOTHING if unit["probability"] is None else f"{unit['probability']:g}",
-        show.NOTHING if unit["realised_rate"] is None else f"{unit['realised_rate']:.4f}",
+        show.NOTHING if unit["realised_rate"] is None else plain(unit["realised_rate"]),
         unit["business_days"],
         unit["eligible_days"],
-        f"{_percent(unit['chance_of_a_week_without'])} (by the roll alone {expected})",
+        f"{share(unit['chance_of_a_week_without'])} (by the roll alone {expected})",
         ", ".join(others),
     )
-
-
-def _percent(share: float | None) -> str:
-    return show.NOTHING if share is None else f"{share:.1%}"
 
 
 def _bars(counts: Mapping[str, int]) -> list[tuple[str, str, str]]:

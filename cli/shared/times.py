@@ -63,12 +63,3 @@ def moment_of(option: str, text: str | None, now: datetime) -> str | None:
         return moments.iso(parse_moment(text, now))
     except ValueError as error:
         raise CliError(Exit.USAGE, f"{option}: {error}") from None
-
-
-def duration(seconds: float | None) -> str:
-    """Formats a duration: ``4m 05s``; "" for None."""
-    if seconds is None:
-        return ""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}h {minutes:02d}m {rest:02d}s" if hours else f"{minutes}m {rest:02d}s" if minutes else f"{rest}s"

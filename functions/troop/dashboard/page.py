@@ -36,8 +36,8 @@ from troop.dashboard.views import (
     View,
 )
 from troop.dashboard.widget_request import KINDS, SHOWS, Viewer
+from troop.shared import formatting
 from troop.shared.errors import TroopError
-from troop.shared.formatting import plain
 
 LARGEST = 2_500_000
 """The most bytes of an answer. CloudWatch documents no limit; Lambda's is 6 MB of JSON, where a quotation mark takes
@@ -156,7 +156,7 @@ def _templates() -> Environment:
         "tone": _tone,
         "span": _span,
         "seconds": _seconds,
-        "milliseconds": _milliseconds,
+        "milliseconds": lambda value: formatting.milliseconds(value).replace(formatting.SPACE, " "),
         "value": _value,
         "money": shown,
     }
@@ -199,10 +199,6 @@ def _seconds(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}h {minutes:02d}m" if hours else f"{minutes}m {rest:02d}s" if minutes else f"{rest}s"
-
-
-def _milliseconds(value: float | None) -> str:
-    return "—" if value is None else f"{plain(value)} ms"
 
 
 def _value(value: Any) -> str:

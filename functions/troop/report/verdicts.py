@@ -103,7 +103,7 @@ def _cheaper(row: Row, comparison: Comparison) -> str:
     if comparison.basis.term and equal.a.total is not None and equal.b.total is not None:
         totals = shown(equal.b.total, comparison.currency), shown(equal.a.total, comparison.currency)
         amounts.append(f"over {TERMS[comparison.basis.term]} {totals[0]}, A {totals[1]}")
-    interval = "" if low is None or high is None else f", {low:.3f} to {high:.3f}"
+    interval = "" if low is None or high is None else f" ({low:.3f} to {high:.3f} times)"
     if low is None or high is None:
         verdict_text = "Too few repetitions to say which side is cheaper"
     elif is_known:
@@ -111,8 +111,9 @@ def _cheaper(row: Row, comparison: Comparison) -> str:
         verdict_text += ", which may be chance" if comparison.apart else ""
     else:
         verdict_text = "Neither side is cheaper beyond the noise"
+    much = formatting.times_as_much(equal.hourly_ratio, "A")
     where = f"{equal.per_second:,.0f} operations a second" + (f" ({row.label})" if row.label else "")
-    return f"{verdict_text}: at {where}, B costs {equal.hourly_ratio:.3f} of A{interval}: B {'; '.join(amounts)}."
+    return f"{verdict_text}: at {where}, B costs {much}{interval}: B {'; '.join(amounts)}."
 
 
 def summed_up(comparison: Comparison) -> str:
@@ -180,7 +181,10 @@ def spread(values: Spread | None) -> str:
 
 def need(needed: Need) -> str:
     """Formats the nodes: ``6 servers and 2 drivers``."""
-    return formatting.sentence([f"{count:,} {role}" for role, count in needed.nodes.items()]) or formatting.NOTHING
+    return (
+        formatting.sentence([formatting.count_of_role(count, role) for role, count in needed.nodes.items()])
+        or formatting.NOTHING
+    )
 
 
 def basis(comparison: Comparison) -> str:

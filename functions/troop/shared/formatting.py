@@ -25,6 +25,35 @@ def plain(value: float | None) -> str:
     return f"{value:.{min(6, 2 - math.floor(math.log10(abs(rounded))))}f}"
 
 
+def milliseconds(value: float | None) -> str:
+    """Formats a time: ``3.14 ms``."""
+    return NOTHING if value is None else f"{plain(value)}{SPACE}ms"
+
+
+def times_as_much(ratio: float, other: str) -> str:
+    """Formats a ratio to something: ``twice as much as A``, ``12 % more than A``, ``3.40 times as much as A``."""
+    for exact, words in ((1.0, "as much"), (2.0, "twice as much"), (0.5, "half as much")):
+        if abs(ratio / exact - 1) < _SAME:
+            return f"{words} as {other}"
+    if ratio > 2:
+        return f"{plain(ratio)} times as much as {other}"
+    return f"{share(abs(ratio - 1))} {'more' if ratio > 1 else 'less'} than {other}"
+
+
+_SAME = 0.0005
+"""The relative difference that does not show in three digits."""
+
+
+def count_of_role(count: int, role: str) -> str:
+    """Formats the number of nodes of a role, whose name is usually a plural: ``3 servers``, ``1 server``."""
+    single = role[:-1] if count == 1 and role.endswith(_PLURALS) else role
+    return f"{count:,} {single}"
+
+
+_PLURALS = ("ers", "ors", "ents", "odes", "bases", "eues")
+"""Endings of plurals. Other names, such as redis, stay as they are."""
+
+
 def whole(value: float | None) -> str:
     """Formats a whole number: ``1,234,567``."""
     return NOTHING if value is None or not math.isfinite(value) else f"{value:,.0f}"
@@ -94,7 +123,7 @@ def duration(seconds: float | None) -> str:
     if seconds is None or not math.isfinite(seconds):
         return NOTHING
     if seconds < 119.5:
-        return f"{round(seconds, 1 if seconds < 10 else None):g}{SPACE}s"
+        return f"{round(seconds, 1 if seconds < 99.95 else None):g}{SPACE}s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
         return f"{minutes}{SPACE}min" + (f" {rest}{SPACE}s" if rest else "")

@@ -237,7 +237,16 @@ def test_latest_decision_of_each_unit_and_every_termination_are_shown() -> None:
         ("unit", ["With probability 0.05 per business day", "Next possible termination:", "probability: — → 0.05"]),
         ("runs", ["58 of 60 a cell", "$12.50 expected", "$11.94", "plus items without a price", "opens the console"]),
         ("fleets", ["498 of 500", "spot-workers", "2d 22h so far"]),
-        ("live", ["12,345.7", "0.2", "120 ms", "3m 15s left, with 15s of the warm-up", "71 % 2 of 3 nodes report"]),
+        (
+            "live",
+            [
+                "12,345.7",
+                "0.2",
+                "120 ms",
+                "3m 15s left, with 15s of the warm-up",
+                "71 % 2 of 3 nodes report",
+            ],
+        ),
         ("live-none", ["No benchmark runs now."]),
         ("live-off", ["This deployment does not run benchmarks: its setting troop:benchmarks is false."]),
         ("runs-off", ["This deployment does not run benchmarks: its setting troop:benchmarks is false."]),

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from troop.bench.definition.definition import Benchmark, Fleet
 from troop.bench.definition.roster import Node
 from troop.bench.fleets.refusals import is_permanent, is_vain, remedy
-from troop.bench.measuring.verdicts import MOST_NAMED, State, Verdict, cut, failed, invalid, name_some, so_many_nodes
+from troop.bench.measuring.verdicts import MOST_NAMED, State, Verdict, cut, failed, invalid, name_some
+from troop.shared.formatting import counted
 
 SETTLED = 30
 """Seconds after which a new group is visible everywhere in AWS."""
@@ -121,7 +122,7 @@ def _broken_verdict(
 
 def _could_not_start(nodes: Sequence[Node]) -> str:
     failures = "; ".join(f"{node.id}: {cut(node.error or '')}" for node in nodes[:MOST_NAMED])
-    return f"{so_many_nodes(len(nodes))} could not start: {failures}"
+    return f"{counted(len(nodes), 'node')} could not start: {failures}"
 
 
 def _is_mute(status: FleetStatus, nodes: Mapping[str, Node]) -> bool:
@@ -146,19 +147,19 @@ def _uneven(fleet: Fleet, status: FleetStatus, nodes: Mapping[str, Node]) -> str
 
 
 def _launched(fleet: Fleet, status: FleetStatus) -> str:
-    return f"of {so_many_nodes(fleet.count)} in the fleet {fleet.role}, only {len(status.serving)} could be launched"
+    return f"of {counted(fleet.count, 'node')} in the fleet {fleet.role}, only {len(status.serving)} could be launched"
 
 
 def _late(fleet: Fleet, status: FleetStatus, nodes: Mapping[str, Node]) -> str:
     silent = (status.serving | status.starting) - set(nodes)
-    nodes_of_fleet = f"of {so_many_nodes(fleet.count)} in the fleet {fleet.role}"
+    nodes_of_fleet = f"of {counted(fleet.count, 'node')} in the fleet {fleet.role}"
     reasons = [f"{nodes_of_fleet}, not all registered within {fleet.boot_timeout} s"]
     if silent:
         reasons.append(f"{name_some(silent)} never registered: see output/boot/")
     refusals = status.backup_refusals or status.refusals
     why = f": {cut(refusals[0])}" if refusals else ""
     if absent := fleet.count - len(status.serving | status.starting):
-        reasons.append(f"{so_many_nodes(absent)} {'was' if absent == 1 else 'were'} never launched{why}")
+        reasons.append(f"{counted(absent, 'node')} {'was' if absent == 1 else 'were'} never launched{why}")
     elif why and len(status.serving) < fleet.count:  # instances launch, and die before they are in service
         reasons.append(f"launches have failed{why}")
     return "; ".join(reasons)

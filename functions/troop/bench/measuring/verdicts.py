@@ -14,6 +14,7 @@ from enum import StrEnum
 from troop.bench.definition.definition import Benchmark, Step
 from troop.bench.definition.roster import Roster
 from troop.bench.records.record import Cell, CellStatus, Run, RunStatus
+from troop.shared.formatting import counted
 
 GRACE = 120
 """Seconds after a phase's time-out to wait for a summary: the agent kills the script, collects its output and uploads
@@ -112,7 +113,7 @@ def step_verdict(
     bad = sorted((o for o in outcomes if o.id in expected and not o.is_ok), key=lambda o: (not o.is_lost, o.id))
     if bad:
         failures = "; ".join(f"{o.id} {o.outcome}{': ' + cut(o.reason) if o.reason else ''}" for o in bad[:MOST_NAMED])
-        reason = f"{phase.script} failed on {so_many_nodes(len(bad))} in the phase {phase.name}: {failures}"
+        reason = f"{phase.script} failed on {counted(len(bad), 'node')} in the phase {phase.name}: {failures}"
         verdict = invalid(reason) if any(o.is_lost for o in bad) else failed(reason)
         return replace(verdict, nodes=tuple(o.id for o in bad))
     if not (late := expected - present):
@@ -186,10 +187,6 @@ def unlisted_verdict(benchmark: Benchmark, nodes: Sequence[str], elapsed: float)
     if elapsed < max(fleet.boot_timeout for fleet in benchmark.fleets):
         return Verdict(State.WAITING)
     return invalid(f"EC2 does not list {name_some(nodes)} as running")
-
-
-def so_many_nodes(count: int) -> str:
-    return "1 node" if count == 1 else f"{count} nodes"
 
 
 def _was(ids: frozenset[str]) -> str:

@@ -48,7 +48,7 @@ def test_repetitions_are_put_side_by_side() -> None:
     assert row.high is not None
     assert row.low < row.ratio < row.high < 1
     assert (row.exceeds_noise, row.regression) == (True, True)
-    assert comparison.a.fleets == "3 servers (s.large), 1 drivers (d.large)"
+    assert comparison.a.fleets == "3 servers (s.large), 1 driver (d.large)"
     assert (comparison.a.run, comparison.b.run, comparison.a.cells) == (BEFORE, AFTER, 3)
     assert Comparison.model_validate_json(comparison.model_dump_json()) == comparison
 

@@ -43,11 +43,24 @@ def test_an_estimate_line_by_line(run: Run, ok: Callable[..., Any], api: FakeApi
     assert api.calls == [(*ESTIMATE, api.calls[0][2])]
     assert "key" not in api.calls[0][2]
     row = next(line for line in result.stdout.splitlines() if "c7g.large" in line)
-    for shown in ("c001", "drivers, c7g.large, on-demand", "0.3333", "node-hour", "0.0725", "$0.02"):
+    for shown in ("c001", "drivers, c7g.large, on-demand", "0.333", "node-hour", "0.0725", "$0.02"):
         assert shown in row
     assert "merging the results of the largest cell: at most 2 of 150 s of processor time" in result.stdout
     assert result.stdout.splitlines()[-1] == "expected to cost $0.13, at most $1.50"
     assert ok("bench", "estimate", str(file)) == api.estimate
+
+
+def test_items_below_a_cent_share_one_line_of_an_estimate(run: Run, api: FakeApi, file: Path) -> None:
+    cell = api.estimate["cells"][0]
+    small = {"what": "S3 requests", "quantity": 2000.0, "unit": "request", "price": 0.00000041, "amount": 0.0048}
+    more = [small, small | {"what": "Troop's own calls", "quantity": 1, "price": 0.00552109618, "amount": 0.0053}]
+    api.estimate = api.estimate | {"cells": [cell | {"items": [*cell["items"], *more]}]}
+    output = run("bench", "estimate", str(file)).stdout
+    (line,) = [line for line in output.splitlines() if "below" in line]
+    assert line.split() == ["-", "2", "items", "below", "$0.01", "each", "-", "-", "-", "$0.01"]
+    assert "S3 requests" not in output
+    api.estimate = api.estimate | {"cells": [cell | {"items": [*cell["items"], more[1]]}]}
+    assert "0.00552" in run("bench", "estimate", str(file)).stdout, "a single one keeps its line"
 
 
 QUOTA: dict[str, Any] = {
@@ -71,7 +84,7 @@ def test_an_estimate_lists_the_quotas_to_request_and_the_time(
     for shown in ("ec2", "L-1216C47A", "1,152", "1,632", "-" if value is None else f"{value:,.0f}"):
         assert shown in row.split()
     assert "quotas of vCPUs in eu-central-1" in output
-    assert "expected to take 1h 30m 00s" in output
+    assert "expected to take 1 h 30 min" in output
     words = " ".join(output.split())
     assert asks == (
         "aws service-quotas request-service-quota-increase --region eu-central-1 --service-code ec2 --quota-code "

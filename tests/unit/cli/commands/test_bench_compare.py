@@ -44,7 +44,7 @@ def test_people_see_tables(run: Run) -> None:
     result = run("bench", "compare", "old", "new")
     assert result.exit_code == 0, result.output
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
-    assert "A: old, reads, 3 cells of 3 servers (s.large), 1 drivers (d.large)" in lines
+    assert "A: old, reads, 3 cells of 3 servers (s.large), 1 driver (d.large)" in lines
     (rates,) = [line for line in lines if "measure drivers" in line]
     assert rates.startswith("- measure drivers read 1,006 (980 to 1,040) 803 (790 to 820) 0.798 0.")
     assert rates.endswith("3, 3 may be chance")
@@ -60,7 +60,7 @@ def test_cost_is_of_the_roles_and_prices_of_the_options(run: Run) -> None:
     result = run("bench", "compare", "old", "new", *options)
     assert result.exit_code == 0, result.output
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
-    assert "- read 1,006 3 servers, 1 drivers 4 servers, 2 drivers (extrapolated) $1.10 $1.80 1.636" in lines
+    assert "- read 1,006 3 servers, 1 driver 4 servers, 2 drivers (extrapolated) $1.10 $1.80 1.636" in lines
     assert "operation a day A a month B a month A for 3 years B for 3 years" in lines
     assert "- read 86,949,458 $803.00 $1,314.00 $28,908.00 $47,304.00" in lines
     assert "Your own prices for an hour: s.large $0.20, d.large $0.50." in " ".join(lines)

@@ -41,9 +41,9 @@ def test_from_the_file_to_the_table_of_results(run: Run, api: FakeApi, file: Pat
     assert lines[0].startswith(f"started: {ID}, reads in size smoke: 1 node")
     assert [line.split()[-1] for line in lines[1:6]] == [*STEPS]
     row = next(line for line in lines if "measure" in line and "drivers" in line)
-    for shown in ("120,000", "400.0", "timeout 3, http-503 2", "2.20", "12.3 ms", "11 ms", "102 ms", "1,234 ms"):
+    for shown in ("120,000", "400", "timeout 3, http-503 2", "2.20", "12.3 ms", "11.0 ms", "102 ms", "1,234 ms"):
         assert shown in row
-    assert f"{ID} SUCCEEDED (nothing is left of 1 resources)" in result.stdout
+    assert f"{ID} SUCCEEDED (nothing is left of 1 resource)" in result.stdout
     assert f"get its report with: troop bench report {ID}" in lines
 
 
@@ -55,7 +55,7 @@ def test_a_terminal_sees_all_steps_those_to_come_too(
     result = run("bench", "run", str(file))
     assert result.exit_code == 0, result.output
     shown = [line.split()[1:3] for line in result.stdout.splitlines() if line.startswith("✓")]
-    assert shown == [[step, "1m"] for step in STEPS]
+    assert shown == [[step, "60"] for step in STEPS]
 
 
 @pytest.mark.parametrize("status", ["FAILED", "STOPPED", "PARTIAL"])
@@ -69,7 +69,7 @@ def test_only_success_succeeds(run: Run, api: FakeApi, file: Path, status: str) 
 
 def test_resources_that_may_still_exist_are_counted(run: Run, api: FakeApi, file: Path) -> None:
     going(api, run_document("launch", gone=False, **ENDED))
-    assert "1 of 1 resources may still exist" in run("bench", "run", str(file)).stdout
+    assert "1 of 1 resource may still exist" in run("bench", "run", str(file)).stdout
 
 
 def test_without_waiting_it_ends_with_the_start(run: Run, api: FakeApi, file: Path) -> None:

@@ -12,7 +12,6 @@ from cli.bench import show as bench_show
 from cli.client.api import Answer
 from cli.shared import show
 from cli.shared.errors import Exit
-from cli.shared.times import duration
 from tests.unit.cli.bench_runs import ENDED, ID, ONE, ROW, run_document, run_out
 from tests.unit.cli.conftest import FakeApi, Run
 
@@ -24,7 +23,7 @@ def test_status_tells_steps_and_resources(run: Run, api: FakeApi, ok: Callable[.
     assert result.exit_code == 0, result.output
     assert f"{ID} RUNNING" in result.stdout
     lines = {line.split()[0]: line for line in result.stdout.splitlines() if line.strip()}
-    assert "1m 00s" in lines["launch"]
+    assert "60 s" in lines["launch"]
     assert lines["boot"].rstrip().endswith("now")
     assert "i-1" in lines["instance"]
     assert ok("bench", "status", ID) == now
@@ -92,7 +91,7 @@ def test_output_of_a_script_is_below_the_outcome(run: Run, api: FakeApi) -> None
     api.refusals[ONE] = [Answer(200, run_document("launch", **failed))]
     first, _, output = SCRIPT.partition("\n")
     result = run("bench", "results", ID)
-    sentence = f"{ID} FAILED: {first} (nothing is left of 1 resources)\n{output}\n"
+    sentence = f"{ID} FAILED: {first} (nothing is left of 1 resource)\n{output}\n"
     assert result.stderr == f"troop: no results: {sentence}"
     assert sentence in run("bench", "status", ID).stdout
     api.refusals["GET", "benchmarks"] = [Answer(200, {"runs": [run_out(**failed)], "cursor": None})]
@@ -157,11 +156,6 @@ def test_steps_of_a_run_that_goes_on() -> None:
         ("collect", None, False),
         ("teardown", None, False),
     ]
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(None, ""), (0, "0s"), (65.9, "1m 05s"), (7325, "2h 02m 05s")])
-def test_durations(seconds: float | None, text: str) -> None:
-    assert duration(seconds) == text
 
 
 def test_status_names_what_troop_does_not_remove(run: Run, api: FakeApi) -> None:

@@ -59,13 +59,13 @@ def test_watch_shows_rates_times_processors_and_time_left_before_the_results(
     lines = words(result.stdout)
     assert lines[:9] == [
         f"{ID} RUNNING: nodes report what they measure, figures 4 s old",
-        "c001 n3: measure, 3m 16s left",
+        "c001 n3: measure, 3 min 16 s left",
         "role operation per second errors/s p50 p99",
-        "drivers read 12,345.6 0.2 1.02 ms 101 ms",
-        "drivers write 10.0 0.0 - -",
-        "all - 20,000.4 0.2 1.7 ms 9.3 ms",
+        "drivers read 12,346 0.200 1.02 ms 101 ms",
+        "drivers write 10.0 0 - -",
+        "all - 20,000 0.200 1.70 ms 9.30 ms",
         "role nodes CPU busiest iowait",
-        "drivers 2 of 3 71 % 88 % 3 %",
+        "drivers 2 of 3 71 % 88 % 3.4 %",
         "servers 2 - - -",
     ]
     assert any("120,000" in line for line in lines)
@@ -89,15 +89,19 @@ def test_on_a_terminal_it_replaces_the_last_one(
     result = run("bench", "watch", ID)
     assert len(headings) == 3
     assert "every 15 s" in headings[0]
-    assert "3m 16s left" in result.stdout
-    assert "3m 01s left" in result.stdout, "the time passes, too, where the merge is the same"
+    assert "3 min 16 s left" in result.stdout
+    assert "3 min 1 s left" in result.stdout, "the time passes, too, where the merge is the same"
 
 
 @pytest.mark.parametrize(
     ("second", "cell", "line"),
     [
-        (5, {"warm_up_seconds_left": 20.0}, "measure, 3m 15s left, of these 15s of the warm-up, which do not count"),
-        (25, {"warm_up_seconds_left": 20.0}, "c001 n3: measure, 2m 55s left"),
+        (
+            5,
+            {"warm_up_seconds_left": 20.0},
+            "measure, 3 min 15 s left, of these 15 s of the warm-up, which do not count",
+        ),
+        (25, {"warm_up_seconds_left": 20.0}, "c001 n3: measure, 2 min 55 s left"),
         (5, {"seconds_left": None, "warm_up_seconds_left": None, "phase": "boot", "label": ""}, "c001: boot"),
         (50, {}, "the figures are old: no newer merge has succeeded"),
         (5, {"point": {"number": 3, "of": 4, "repeat": 1, "parameters": {"t": 8}}}, "c001 n3: measure (of 4: t=8), "),

@@ -306,7 +306,7 @@ def test_an_estimate_line_by_line(run: Run, ok: Callable[..., Any], api: FakeApi
 
 def test_a_file_is_checked_without_asking_anybody(run: Run, ok: Callable[..., Any], api: FakeApi, file: Path) -> None:
     output = run("fleet", "validate", str(file.parent)).stdout
-    assert f"{file}: valid; workers: 2 workers (c7g.large), ready within 25m 00s; it expires after 8h 00m 00s" in output
+    assert f"{file}: valid; workers: 2 workers (c7g.large), ready within 25 min; it expires after 8 h" in output
     assert (
         ok("fleet", "validate", str(file), "--set", "fleets.workers.count=5")["fleet"]["fleets"]["workers"]["count"]
         == 5

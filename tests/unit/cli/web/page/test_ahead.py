@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from playwright.sync_api import FloatRect, Locator, expect
 
 from cli.client.api import Answer
 from tests.patience import PATIENCE
+from tests.unit.cli.conftest import event
 from tests.unit.cli.web.page.conftest import SETTLED, Looking
 
 
@@ -30,6 +32,65 @@ def test_the_calendar(looking: Looking) -> None:
     expect(page.locator(".days > li")).to_have_count(14)
     page.get_by_label("Calendar", exact=True).select_option("night")
     expect(page.get_by_text("Open 01:00 to 04:00 in America/New_York")).to_be_visible()
+
+
+def test_calendar_of_one_unit_has_an_address(looking: Looking) -> None:
+    page = looking.go("calendar?weeks=8")
+    expect(page.locator(".days > li")).to_have_count(56)
+    page.get_by_label("Unit").fill("LEDG")
+    expect(page.get_by_text("of units with LEDG in their name")).to_be_visible()
+    hits = page.locator(".day li a")
+    expect(hits.first).to_be_visible()
+    assert set(hits.all_inner_texts()) == {"ledger"}
+    page.get_by_label("Ignore leash and halt").check()
+    expect(page.locator(".day li.will").first).to_be_visible()
+    assert page.url.endswith("#/calendar?weeks=8&unit=LEDG&ignore=switch")
+    page.reload()
+    expect(page.get_by_label("Unit")).to_have_value("LEDG")
+    expect(page.locator(".day li.will").first).to_be_visible()
+    page.get_by_label("Unit").fill("nothing")
+    expect(page.get_by_text("0 terminations of units with nothing in their name")).to_be_visible()
+
+
+SILENT = """[...document.querySelectorAll(".days > li:not(.today)")]
+    .filter((one) => one.checkVisibility() && !one.querySelector(".closed strong, .done, ul")).length"""
+"""The visible days that have neither a termination nor a closure."""
+
+
+def test_days_with_nothing_to_say_fill_neither_a_phone_nor_a_halted_calendar(looking: Looking) -> None:
+    page = looking.go("calendar")
+    expect(page.locator(".day li.would").first).to_be_visible()
+    assert page.evaluate(SILENT) > 8
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.evaluate(SILENT) == 0
+    expect(page.get_by_text("Days without a termination or a closure are left out.")).to_be_visible()
+    page.set_viewport_size({"width": 1280, "height": 800})
+    looking.world.switch["halted"] = True
+    page.reload()
+    expect(page.get_by_text("No terminations until someone resumes.")).to_be_visible()
+    assert page.evaluate(SILENT) == 0
+    expect(page.locator("[data-day='2026-12-08']")).to_contain_text("holiday Immaculate Conception")
+    page.get_by_label("Ignore leash and halt").check()
+    expect(page.locator(".day li.will").first).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("events", "key"),
+    [
+        ([], []),
+        ([("RECOVERED", 1)], ["one"]),
+        ([("RECOVERED", 1), ("RECOVERED", 1), ("RECOVERED", 2)], ["few", "many"]),
+        ([("UNRECOVERED", 1), ("LEASHED", 2)], ["not recovered", "leashed: would be terminated"]),
+    ],
+)
+def test_legend_of_the_year_names_only_days_that_exist(
+    looking: Looking, events: list[tuple[str, int]], key: list[str]
+) -> None:
+    days = [(datetime.now(UTC) - timedelta(days=ago)).date().isoformat() for ago in range(3)]
+    looking.world.events = [event(f"u{number}", days[ago], status) for number, (status, ago) in enumerate(events)]
+    page = looking.go("calendar")
+    expect(page.get_by_role("img", name="in a year")).to_be_visible()
+    assert page.locator(".key li").all_inner_texts() == key
 
 
 def test_halt_and_resume(looking: Looking) -> None:

@@ -83,7 +83,7 @@ def written_words(markdown: str) -> int:
 
 def documents() -> list[Path]:
     """Lists the documents for people, in folders' order."""
-    folders = (".", "docs/*", "benchmarks/*", "fleets/*")
+    folders = (".", "docs", "docs/*", "benchmarks/*", "fleets/*")
     return [path for folder in folders for path in sorted(ROOT.glob(f"{folder}/*.md"))]
 
 

@@ -42,7 +42,7 @@ ALLOWED: dict[str, str] = {
 }
 """Exceptions by their reason, separated by commas. Keep fewer than twenty reasons."""
 
-_DOCUMENT = re.compile(r"[^/]+\.md|docs/[^/]+/[^/]+\.md|(?:benchmarks|examples|fleets)/[^/]+/README\.md")
+_DOCUMENT = re.compile(r"[^/]+\.md|docs/(?:[^/]+/)?[^/]+\.md|(?:benchmarks|examples|fleets)/[^/]+/README\.md")
 _EXAMPLES = "references.py"
 """End of the names of this file and its test, whose strings are references."""
 _NOT_CHECKED = re.compile(r"^ *```.*?^ *```|^## \d.*", re.MULTILINE | re.DOTALL)

@@ -11,7 +11,7 @@ from infra import ROOT
 from scripts import prose
 from troop.chaos.guards import REASONS
 
-DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*/*.md"))]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("**/*.md"))]
 LONGEST = 500
 """Lines of a page, without what the code generates."""
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -63,3 +63,9 @@ def test_words_of_code_and_of_generated_parts_are_not_counted_as_written() -> No
     assert prose.written_words(page) == 5
     assert prose.written_words(part + page + part) == 5
     assert prose.written_words(page + part.partition("<!-- end")[0]) == 5
+
+
+def test_the_index_leads_to_every_document() -> None:
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    pages = [path.relative_to(ROOT / "docs") for path in sorted((ROOT / "docs").glob("*/*.md"))]
+    assert [str(page) for page in pages if f"({page})" not in index] == []

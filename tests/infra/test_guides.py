@@ -35,7 +35,7 @@ from troop.bench.file.read_fleet import read_fleet
 
 DOCUMENTS = [
     path
-    for folder in (".", "docs/*", "benchmarks/*", "fleets/*")
+    for folder in (".", "docs", "docs/*", "benchmarks/*", "fleets/*")
     for path in sorted(ROOT.glob(f"{folder}/*.md"))
     if path.name not in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 ]

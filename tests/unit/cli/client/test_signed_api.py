@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import ssl
 from collections.abc import Iterator
+from functools import partial
 from http.server import HTTPServer
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -14,7 +17,9 @@ from botocore.exceptions import NoCredentialsError
 
 from cli.client.api import Answer, UnreachableError
 from cli.client.signed_api import SignedApi
+from cli.shared import side_by_side
 from tests.serving import Quiet, running
+from tests.unit.tls import certificate, serving
 from troop.shared.version import VERSION
 
 SESSION = boto3.Session(
@@ -114,3 +119,36 @@ def test_nothing_to_sign_with(server: Recorder, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(NoCredentialsError):
         SignedApi(server.url, session).get("events")
     assert server.seen == []
+
+
+class Secure(Quiet):
+    def do_GET(self) -> None:
+        self.answer(200, b'{"fine": true}')
+
+
+def test_the_server_must_have_a_trusted_certificate(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    own, other = certificate(tmp_path), certificate(tmp_path / "other")
+    with serving(Secure, own) as url:
+        assert SignedApi(f"{url}/v1/", SESSION, str(own)).get("events").body == {"fine": True}
+        for bundle in (str(other), None):
+            with pytest.raises(UnreachableError, match="certificate verify failed"):
+                SignedApi(f"{url}/v1/", SESSION, bundle).get("events")
+
+
+def test_trusted_certificates_are_read_once_for_all_connections(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, reads = certificate(tmp_path), list[str]()
+    load = ssl.SSLContext.load_verify_locations
+
+    def counted(context: ssl.SSLContext, cafile: str, *rest: Any) -> None:
+        reads.append(cafile)
+        load(context, cafile, *rest)
+
+    with serving(Secure, own) as url:
+        monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", counted)
+        api = SignedApi(f"{url}/v1/", SESSION, str(own))
+        answers = side_by_side.answers({str(number): partial(api.get, "events") for number in range(4)})
+    assert [answer.status for answer in answers.values()] == [200] * 4
+    assert reads == [str(own)]

@@ -57,7 +57,8 @@ export function live(path, signal) {
     const at = answer.at ? new Date(Date.now() - Math.max(0, new Date(answer.now) - new Date(answer.at))) : null;
     last = { answer, at: answer.at === before ? last?.at : at };
     const unread = answer.unread ? ` ${count(answer.unread)} running summaries could not be read.` : "";
-    fill(note, answer.at ? `Merged at ${clock(new Date(answer.at))}, every 15 s.${answer.state === "measuring" ? " Previews: the results come from everything that was measured." : ` ${capital(answer.message)}.`}${unread}` : `${capital(answer.message)}.`);
+    const measuring = answer.state === "measuring";
+    fill(note, measuring ? `Merged at ${clock(new Date(answer.at))}, every 15 s. Previews: the results come from everything that was measured.` : absent(answer), unread);
     if (answer.at !== before) fill(cells, answer.cells.map((cell) => show(cell, opened)));
     if (last.at) stamp(panel, last.at, OLD);
     tick();
@@ -74,7 +75,8 @@ export function live(path, signal) {
   }
 }
 
-const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+/** Why there are no figures. */
+const absent = ({ cells }) => (cells.some((cell) => cell.is_measured) ? "No figures yet: nodes send them every 15 s." : "No figures now: they begin with the next measured phase.");
 
 function setting({ phase, point }) {
   if (!point) return phase;

@@ -27,7 +27,8 @@ export async function show(main, signal, run) {
   const cells = h("div", {});
   const comparison = h("span", { class: "bare" });
   const second = setInterval(() => document.hidden || passing(), 1000);
-  fill(main, top, state.run.ended_at ? null : live(path, signal), cells);
+  const figures = state.run.ended_at ? null : live(path, signal);
+  fill(main, top, figures, cells);
   draw();
   later();
   document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : refresh()), { signal });
@@ -79,7 +80,7 @@ export async function show(main, signal, run) {
           STOPPABLE.has(it.status) && h("button", { type: "button", class: "danger", onclick: () => once(stop) }, "Stop …"),
         ),
       ),
-      it.reason && h("div", { class: "problem failure" }, explained(it.reason)),
+      it.reason && h("div", { class: it.status === "STOPPED" || it.status === "STOPPING" ? "failure stop" : "problem failure" }, explained(it.reason)),
       progress(),
       h("div", { class: "compact" }, facts([
         ["Run", h("code", {}, it.run)],
@@ -99,6 +100,7 @@ export async function show(main, signal, run) {
     fill(cells, cellTables(state, more));
     if (button) top.querySelector(".actions button")?.focus();
     if (over) {
+      figures?.remove();
       reporting.refresh();
       findBefore();
     }

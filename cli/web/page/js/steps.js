@@ -4,12 +4,12 @@ import { fill, h, name } from "./dom.js";
 import { duration } from "./format.js";
 
 const FEW = 6; // points of a phase up to which each is a step of its own
-const WRONG = new Set(["FAILED", "INVALID", "STOPPED"]);
+const BROKEN = { FAILED: "failed", INVALID: "failed", STOPPED: "stopped" }; // the state of the last step of such a cell
 const AFTER = new Set(["collect", "teardown"]); // steps after the phases
 
 /**
  * The steps of a cell in order: { name, state, began, seconds, expected, at, of }.
- * `state` is over, failed, now or ahead; `seconds` how long it took; `expected` in seconds, null if unknown; `at` and `of` count points that share a step.
+ * `state` is over, failed, stopped, now or ahead; `seconds` how long it took; `expected` in seconds, null if unknown; `at` and `of` count points that share a step.
  */
 export function steps(cell, timetable) {
   const planned = [{ step: "launch", seconds: null, points: 0 }, ...timetable].flatMap(each);
@@ -27,8 +27,9 @@ export function steps(cell, timetable) {
     const until = list[index + 1]?.began ?? (end && Date.parse(end));
     Object.assign(one, { state: until ? "over" : "now", seconds: until ? Math.max(0, (until - one.began) / 1000) : null });
   });
-  if (WRONG.has(cell.status)) Object.assign(list.findLast((one) => !AFTER.has(one.name)) ?? {}, { state: "failed" });
-  if (end || list.some((one) => one.state === "failed")) return list;
+  const broken = BROKEN[cell.status];
+  if (broken) Object.assign(list.findLast((one) => !AFTER.has(one.name)) ?? {}, { state: broken });
+  if (end || broken) return list;
   const known = new Set(list.map((one) => one.name));
   const from = Math.max(-1, ...planned.map((one, index) => (known.has(one.name) ? index : -1)));
   return [...list, ...planned.slice(from + 1).filter((one) => !known.has(one.name)).map((one) => ({ ...one, state: "ahead" }))];
@@ -72,7 +73,7 @@ export function end(run, cells, timetable, now = Date.now()) {
   return now + (present + Math.ceil(waiting / going.length) * whole) * 1000;
 }
 
-const STATES = { over: "over", failed: "failed here", now: "now", ahead: "ahead" };
+const STATES = { over: "over", failed: "failed here", stopped: "stopped here", now: "now", ahead: "ahead" };
 
 /** The steps as a strip. `tick` brings the present step up to date. */
 export function strip(cell, timetable) {

@@ -107,6 +107,21 @@ def test_many_points_share_a_step_and_the_step_that_failed_is_marked(going: Look
     expect(steps.filter(has_text="ahead")).to_have_count(0)
 
 
+def test_stop_is_no_failure_and_ends_the_live_figures(going: Looking) -> None:
+    begin(going, ("launch", 200), ("boot", 190))
+    page = going.go(f"runs/{RUN}")
+    steps = page.get_by_role("list", name="Steps of c001").get_by_role("listitem")
+    expect(steps.filter(has_text="boot: now")).to_be_visible()
+    begin(going, ("launch", 200), ("boot", 190), ("teardown", 5), ("over", 1), status="STOPPED")
+    ended = {"status": "STOPPED", "ended_at": "2026-11-21T15:21:03.000Z", "reason": "stopped by ada"}
+    going.world.runs[RUN]["run"] |= ended
+    page.clock.fast_forward(5_000)
+    expect(steps.filter(has_text="boot: stopped here")).to_be_visible()
+    expect(page.get_by_role("region", name="Live figures")).to_have_count(0)
+    expect(page.get_by_text("stopped by ada")).to_be_visible()
+    expect(page.locator(".problem")).to_have_count(0)
+
+
 def test_less_than_five_merges_have_no_chart(going: Looking) -> None:
     going.world.live = live_answer(live_cell(4))
     page = going.go(f"runs/{RUN}")
@@ -149,7 +164,10 @@ def test_before_the_first_merge_it_says_so_and_at_the_end_it_disappears(going: L
     going.world.live = live_answer()
     page = going.go(f"runs/{RUN}")
     panel = page.get_by_role("region", name="Live figures")
-    expect(panel).to_contain_text("No running summaries yet: no cell measures now.")
+    expect(panel).to_contain_text("No figures now: they begin with the next measured phase.")
+    going.world.live = live_answer(live_cell(0, total=None, operations=[], roles=[]), state="waiting")
+    page.clock.fast_forward(15_000)
+    expect(panel).to_contain_text("No figures yet: nodes send them every 15 s.")
     going.world.live = live_answer(state="ended", status="SUCCEEDED", message="the run has ended")
     page.clock.fast_forward(15_000)
     expect(panel).to_have_count(0)

@@ -1,6 +1,6 @@
 """Measures what the command needs from its start to its end, beside the AWS CLI.
 
-    python -m perf.command [--pairs 7] [--groups 50]
+    python -m perf.command [--pairs 9] [--groups 50]
 
 Each command and its peer run in turn, because shared processors change their speed: compare the ratio of the medians.
 Times are processor seconds of whole processes, user and system together, with byte code and without a terminal. A
@@ -96,7 +96,7 @@ def seconds(command: str, environment: Mapping[str, str]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=7, help="runs of each command")
+    parser.add_argument("--pairs", type=int, default=9, help="runs of each command")
     parser.add_argument("--groups", type=int, default=50, help="Auto Scaling groups of the account")
     options = parser.parse_args()
     Aws.api = FakeApi()

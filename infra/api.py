@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 import aws_cdk as cdk
@@ -48,6 +49,72 @@ ROUTES = (
     "PATCH /fleets/{fleet}",
     "DELETE /fleets/{fleet}",
 )
+
+
+@dataclass(frozen=True)
+class Grant:
+    """What a statement of IAM allows a caller of the API.
+
+    Attributes:
+        caller: whose work needs it.
+        resources: as in :data:`ROUTES`; ``*`` is any text, also with slashes.
+        text: what it allows, for docs/reference/security.md.
+    """
+
+    caller: str
+    resources: tuple[str, ...]
+    text: str
+
+
+GRANTS = (
+    Grant("readers", ("GET /*",), "reading everything, also results and reports: an asterisk matches slashes"),
+    Grant(
+        "readers of benchmarks",
+        ("GET /benchmarks", "GET /benchmarks/*", "GET /fleets", "GET /fleets/*"),
+        "reading runs, results, standing fleets and their nodes",
+    ),
+    Grant(
+        "owners", ("PATCH /groups/*",), "setting the policy of any unit, or [of their own](#a-policy-for-an-owner) only"
+    ),
+    Grant(
+        "operators",
+        ("PATCH /switch",),
+        "halting, resuming, leashing and unleashing; the reaper, and schedules of benchmarks",
+    ),
+    Grant(
+        "operators",
+        ("POST /terminations", "POST /simianarmy/api/v1/chaos"),
+        "terminating an instance on demand, also for clients of the original Chaos Monkey. `troop:on_demand` false "
+        "refuses both to everybody",
+    ),
+    Grant(
+        "authors of benchmarks",
+        ("POST /benchmarks/estimate", "POST /fleets/estimate"),
+        "the cost before a start; launches nothing. Without it, `troop bench run` and `troop fleet up` need `--key`",
+    ),
+    Grant(
+        "authors of benchmarks",
+        ("POST /benchmarks", "POST /benchmarks/artifacts"),
+        "running the caller's code on instances that cost money",
+    ),
+    Grant(
+        "authors of benchmarks",
+        ("POST /benchmarks/schedules",),
+        "running that code again and again, within a budget of the month",
+    ),
+    Grant(
+        "authors of benchmarks",
+        ("POST /benchmarks/*/report", "DELETE /benchmarks/*"),
+        "making a report again; stopping a run, removing a schedule",
+    ),
+    Grant(
+        "authors of benchmarks",
+        ("POST /fleets", "PATCH /fleets/*", "DELETE /fleets/*"),
+        "starting, resizing and removing fleets; needs `POST /benchmarks/artifacts` where nodes install something",
+    ),
+)
+"""All changes and all readings of benchmarks, by those who need them. Readings of chaos have the first resource."""
+
 _BENCHMARK_PATHS = ("/benchmarks", "/fleets")
 _REQUESTS_PER_SECOND = 50
 _BURST = 100

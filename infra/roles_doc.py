@@ -1,4 +1,4 @@
-"""Generates the tables of roles in docs/reference/security.md: ``python -m infra.roles_doc`` writes them.
+"""Generates the tables of roles and callers in docs/reference/security.md: ``python -m infra.roles_doc`` writes them.
 
 What a role may do comes from synthesised templates. This module adds why it may.
 """
@@ -15,6 +15,7 @@ from typing import Any
 import aws_cdk as cdk
 
 from infra import ROOT
+from infra.api import GRANTS, STAGE
 from infra.generated import filled, table
 from infra.permissions import WRITE_ITEMS
 from infra.settings import PREFIX, read_settings, written_context
@@ -176,7 +177,11 @@ def text(document: str, without: Template, default: Template, more: Template) ->
     }
     for name, content in tables.items():
         document = filled(document, f"roles of {name}", content)
-    return document
+    callers = [
+        (one.caller, _code(f".../{STAGE}/{resource.replace(' ', '', 1)}" for resource in one.resources), one.text)
+        for one in GRANTS
+    ]
+    return filled(document, "callers", table(["for", "resource", "allows"], callers))
 
 
 def _role_grants(template: Template) -> dict[str, set[Grant]]:

@@ -10,6 +10,7 @@ from typing import Any
 from aws_cdk import assertions
 
 from infra import openapi
+from infra.api import GRANTS, ROUTES
 from tests.infra.cfn import resources_of, text
 from troop.shared.api.requests import LARGEST_BODIES
 
@@ -132,3 +133,15 @@ def test_the_regions_role_for_access_logs_outlives_a_deployment(blue: Template) 
     assert role["DeletionPolicy"] == "Retain"
     (stage,) = resources_of(blue, "AWS::ApiGateway::Stage").values()
     assert [name for name in stage["DependsOn"] if name.startswith("ApiRestAccount")]
+
+
+def test_grants_of_callers_leave_no_route_out() -> None:
+    """But those that only show chaos, for which there is one resource."""
+    resources = {one for grant in GRANTS for one in grant.resources} - {"GET /*"}
+    matching = {
+        resource: {route for route in ROUTES if re.fullmatch(re.escape(resource).replace(r"\*", ".+"), route)}
+        for resource in resources
+    }
+    benchmark_routes = {route for route in ROUTES if route.split("/")[1] in ("benchmarks", "fleets")}
+    assert set().union(*matching.values()) == benchmark_routes | {one for one in ROUTES if not one.startswith("GET ")}
+    assert [resource for resource, its in matching.items() if not its] == []

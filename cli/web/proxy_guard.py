@@ -60,7 +60,6 @@ ROUTES: Routes = (
     (re.compile("/groups"), frozenset({"GET"})),
     (re.compile(f"/groups/{_SEGMENT}"), frozenset({"GET", "PATCH"})),
     (re.compile("/policies"), frozenset({"GET"})),
-    (re.compile("/changes"), frozenset({"GET"})),
     (re.compile(SWITCH_PATH), frozenset({"GET", "PATCH"})),
     (re.compile("/health"), frozenset({"GET"})),
     (re.compile("/terminations"), frozenset({"POST"})),

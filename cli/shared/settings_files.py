@@ -19,11 +19,10 @@ CHECKOUT = Path(__file__).resolve().parents[2] / "cdk.json"
 
 @dataclass(frozen=True)
 class TriedSettings:
-    """The settings that decide, the minutes between two ticks, and the runbook's address if a browser opens it."""
+    """The settings that decide, and the minutes between two ticks."""
 
     chaos: chaos.Settings
     tick_minutes: int
-    runbook_url: str = ""
 
 
 def load(file: Path | None) -> TriedSettings:
@@ -58,12 +57,7 @@ def make(raw: Mapping[str, Any]) -> TriedSettings:
         SettingsError: names the key, the value and what is allowed.
     """
     minutes = chaos.parse_value(PREFIX + "tick_minutes", raw.get("tick_minutes"), values.one_of(*chaos.TICK_MINUTES))
-    runbook = str(raw.get("runbook_url", ""))
-    return TriedSettings(
-        chaos.parse_settings({key: raw[key] for key in chaos.KEYS if key in raw}),
-        minutes,
-        runbook if runbook.startswith("https://") else "",
-    )
+    return TriedSettings(chaos.parse_settings({key: raw[key] for key in chaos.KEYS if key in raw}), minutes)
 
 
 def _keys(file: Path) -> dict[str, Any]:

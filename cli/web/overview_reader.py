@@ -93,7 +93,7 @@ class OverviewReader:
             "today": self._today,
             "benchmarks": self._benchmarks,
             "tick": self._tick,
-            "health": lambda _: self._health(),
+            "health": lambda _: self.client.health(),
             "ahead": lambda now: calendar_ahead.next_day(self.basis(), now),
             "units": lambda _: self._units(),
             "ungrouped": lambda _: self.read_ungrouped(),
@@ -155,14 +155,6 @@ class OverviewReader:
             if isinstance(answer, CliError):
                 raise answer
         return answers
-
-    def _health(self) -> dict[str, Any]:
-        """Returns the health, with the address of the runbook if a browser opens it; "" otherwise."""
-        health = self.client.health()
-        try:
-            return {**health, "runbook": self.settings().runbook_url}
-        except CliError:
-            return {**health, "runbook": ""}  # a link is a detail
 
     def _units(self) -> dict[str, Any]:
         groups = self.groups.first(malformed.LOOKED_AT)

@@ -136,7 +136,7 @@ export async function show(main, signal) {
     const bad = units.value?.malformed ?? [];
     const found = (health.value?.checks ?? []).filter((check) => check.status !== "ok" && !(lost.length && check.name === "units-unrecovered"));
     const rows = [
-      ...found.map((check) => [check.name.startsWith("ticks-") && check.status === "fail" ? 0 : check.status === "fail" ? 2 : 3, () => finding(check, health.value.runbook)]),
+      ...found.map((check) => [check.name.startsWith("ticks-") && check.status === "fail" ? 0 : check.status === "fail" ? 2 : 3, () => finding(check)]),
       ...lost.map((unit) => [1, () => unrecovered(unit, Date.parse(units.now), putBack)]),
       ...bad.map((unit) => [4, () => malformed(unit)]),
     ].sort(([one], [other]) => one - other);
@@ -192,23 +192,13 @@ const focusName = (one) => one.getAttribute("href") ?? one.getAttribute("aria-la
 const row = (grade, content, cure, actions) => h("li", { class: grade }, h("div", {}, h("p", {}, content), cure), actions && h("div", { class: "actions" }, actions));
 
 /** A check that found something, with its cure. */
-const finding = (check, runbook) => row(GRADE[check.status], [badge(words(check.name).replaceAll("-", " "), GRADE[check.status]), " ", timed(sentence(check.detail))], check.todo && cure(check.todo, runbook));
+const finding = (check) => row(GRADE[check.status], [badge(words(check.name).replaceAll("-", " "), GRADE[check.status]), " ", timed(sentence(check.detail))], check.todo && cure(check));
 
-const CURE = /`([^`]+)`|docs\/(?:guides\/)?runbook\.md(#[\w-]+)?/;
-
-/** What to do about a finding: commands can be copied, and the runbook is a link if a browser opens it. */
-function cure(todo, runbook) {
-  const commands = [];
-  const parts = [];
-  let rest = todo;
-  for (let match = CURE.exec(rest); match; match = CURE.exec(rest)) {
-    parts.push(rest.slice(0, match.index));
-    const [text, command, anchor] = match;
-    if (command?.startsWith("aws ")) commands.push(command);
-    parts.push(command ? h("code", {}, command) : runbook ? h("a", { href: `${runbook}${anchor ?? ""}`, target: "_blank", rel: "noopener" }, "runbook") : text);
-    rest = rest.slice(match.index + text.length);
-  }
-  return h("p", { class: "cure" }, parts, rest, commands.map((command) => [" ", h("button", { type: "button", class: "small", "aria-label": `Copy ${command}`, onclick: () => copy(command) }, "Copy")]));
+/** What to do about a finding: each command can be copied, and the runbook is a link if a browser opens it. */
+function cure({ todo, commands = [], runbook }) {
+  const entry = runbook && (runbook.startsWith("https://") ? h("a", { href: runbook, target: "_blank", rel: "noopener" }, "runbook") : ["see ", runbook]);
+  const button = (command) => h("button", { type: "button", class: "small", "aria-label": `Copy ${command}`, onclick: () => copy(command) }, "Copy");
+  return [h("p", { class: "cure" }, todo, entry && ["; ", entry]), commands.map((command) => h("p", { class: "cure" }, h("code", {}, command), " ", button(command)))];
 }
 
 async function copy(text) {

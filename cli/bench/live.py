@@ -8,8 +8,8 @@ from typing import Any
 
 from cli.bench.show import now_at
 from cli.shared import show
-from troop.bench.records.live_view import OLD_SECONDS
-from troop.shared.formatting import duration, milliseconds, percent, plain
+from troop.bench.records.live_view import OLD_SECONDS, LiveState
+from troop.shared.formatting import counted, duration, milliseconds, percent, plain
 
 COLUMNS = ("role", "operation", "per second", "errors/s", "p50", "p99")
 DROPPED = ("role", "p50")
@@ -32,10 +32,12 @@ def age(live: Mapping[str, Any]) -> float | None:
 
 
 def heading(live: Mapping[str, Any]) -> str:
-    """Returns a line about the run and the age of the figures."""
+    """Returns a line about the run and, if there are figures, their age."""
+    if live["state"] == LiveState.ENDED:
+        return f"{live['run']} has ended: {live['status']}"
     seconds = age(live)
-    old = "" if seconds is None else f", figures {seconds:.0f} s old"
-    return f"{live['run']} {live['status']}: {live['message']}{old}"
+    is_measured = seconds is not None and any(cell["operations"] for cell in live["cells"])
+    return f"{live['run']} {live['status']}: {live['message']}" + (f"; {seconds:.0f} s ago" if is_measured else "")
 
 
 def is_old(live: Mapping[str, Any]) -> bool:
@@ -76,7 +78,7 @@ def tell(live: Mapping[str, Any]) -> None:
     if is_old(live):
         show.say("the figures are old: no newer merge has succeeded")
     if live["unread"]:
-        show.say(f"{live['unread']} running summaries could not be read")
+        show.say(f"{counted(live['unread'], 'report')} of nodes could not be read")
     for cell in live["cells"]:
         show.say(cell_line(cell, age(live) or 0))
         if cell["operations"]:

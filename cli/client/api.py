@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from cli.client.wording import for_people
 from troop.shared.version import VERSION_HEADER
 
 ANSWER_HEADERS = ("Troop-Complete-After", "Location", "Retry-After", VERSION_HEADER)
@@ -34,9 +35,9 @@ class Answer:
 
     @property
     def message(self) -> str:
-        """The API's ``message``, or API Gateway's ``Message``; "" without one."""
+        """The API's ``message`` in words for people, or API Gateway's ``Message``; "" without one."""
         if isinstance(self.body, Mapping):
-            return str(self.body.get("message") or self.body.get("Message") or "")
+            return for_people(str(self.body.get("message") or self.body.get("Message") or ""))
         return ""
 
     @property

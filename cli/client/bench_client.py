@@ -110,8 +110,7 @@ class BenchClient:
         if answer.status == 302 and address and isinstance(answer.body, dict):
             return ReportLink(address, str(answer.body.get("etag", "")), _moment(answer.body.get("created_at")))
         if answer.status == 404 and answer.message and not _is_missing(answer):
-            message = answer.message.replace(f"POST /{path} makes it", f"`troop bench report {run} --again` makes it")
-            raise NoReportError(message, "Retry-After" in answer.headers)
+            raise NoReportError(answer.message, "Retry-After" in answer.headers)
         raise self._refusal(answer, "GET", path)
 
     def make_report(self, run: str) -> datetime | None:

@@ -189,14 +189,14 @@ class Watched:
     def message(self) -> str:
         """A sentence about the state."""
         if self.state is LiveState.ENDED:
-            return f"the run has ended: {self.run.status}; GET /benchmarks/{self.run.run} returns its results"
+            return f"the run has ended: {self.run.status}"
         if self.state is LiveState.MEASURING:
             return "nodes report what they measure"
         if self.view is not None and any(cell.is_measured for cell in self.view.cells):
-            return f"no running summaries yet: nodes upload them every {INTERVAL_SECONDS} seconds"
+            return f"nodes measure, and report for the first time within {INTERVAL_SECONDS} seconds"
         if self.view is not None and self.view.cells:
-            return "no cell measures now: running summaries begin with the next measured phase"
-        return "no running summaries yet: no cell measures now"
+            return "nothing is measured now: figures begin with the next measured phase"
+        return "nothing is measured yet"
 
 
 @dataclass

@@ -130,7 +130,7 @@ def test_who_comes_during_a_merge_gets_the_one_before(half: Half, calls: Counter
     half.s3.delete_object(Bucket=BUCKET, Key=names.live_key(run))
     nothing = get(f"/benchmarks/{run}/live")
     assert (nothing["state"], nothing["at"], nothing["cells"]) == ("waiting", None, [])
-    assert "no running summaries yet" in nothing["message"]
+    assert "nothing is measured" in nothing["message"]
 
 
 def stored_at(half: Half, run: str, at: str) -> dict[str, Any]:
@@ -243,7 +243,7 @@ def test_merge_of_another_version_is_merged_again(half: Half, calls: Counter[str
     assert get(f"/benchmarks/{run}/live")["state"] == "measuring"
 
 
-def test_an_ended_run_says_where_its_results_are(half: Half, calls: Counter[str]) -> None:
+def test_an_ended_run_says_how_it_ended(half: Half, calls: Counter[str]) -> None:
     run = measuring(half)
     upload(half, run, live(half))
     get(f"/benchmarks/{run}/live")
@@ -251,7 +251,7 @@ def test_an_ended_run_says_where_its_results_are(half: Half, calls: Counter[str]
     half.runs.conclude(run, half.account.clock.moment)
     answer = get(f"/benchmarks/{run}/live")
     assert (answer["state"], answer["status"], answer["cells"]) == ("ended", "SUCCEEDED", [])
-    assert f"GET /benchmarks/{run} returns its results" in answer["message"]
+    assert answer["message"] == "the run has ended: SUCCEEDED"
 
 
 def test_a_run_that_there_is_not(half: Half) -> None:

@@ -187,9 +187,14 @@ REPORTING = CellView("c001", "", "measure", is_measured=True, roles=cell_view(CE
 @pytest.mark.parametrize(
     ("run", "cells", "state", "words"),
     [
-        (RUN, None, LiveState.WAITING, "no running summaries yet: no cell measures now"),
+        (RUN, None, LiveState.WAITING, "nothing is measured yet"),
         (RUN, [CellView("c001", "", "boot", is_measured=False)], LiveState.WAITING, "with the next measured phase"),
-        (RUN, [CellView("c001", "", "measure", is_measured=True)], LiveState.WAITING, "no running summaries yet"),
+        (
+            RUN,
+            [CellView("c001", "", "measure", is_measured=True)],
+            LiveState.WAITING,
+            "nodes measure, and report for the first time",
+        ),
         (RUN, [REPORTING], LiveState.MEASURING, "nodes report"),
         (Run("r", "n", NOW, NOW, "arn", 1, 5, RunStatus.FAILED, ended_at=NOW), None, LiveState.ENDED, "ended: FAILED"),
     ],

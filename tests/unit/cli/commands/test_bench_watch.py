@@ -58,7 +58,7 @@ def test_watch_shows_rates_times_processors_and_time_left_before_the_results(
     assert result.exit_code == 0, result.output
     lines = words(result.stdout)
     assert lines[:9] == [
-        f"{ID} RUNNING: nodes report what they measure, figures 4 s old",
+        f"{ID} RUNNING: nodes report what they measure; 4 s ago",
         "c001 n3: measure, 3 min 16 s left",
         "role operation per second errors/s p50 p99",
         "drivers read 12,346 0.200 1.02 ms 101 ms",

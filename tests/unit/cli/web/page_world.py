@@ -135,7 +135,7 @@ def live_answer(*cells: dict[str, Any], seconds: int = 0, **more: Any) -> dict[s
         "run": RUN,
         "status": "RUNNING",
         "state": "measuring" if cells else "waiting",
-        "message": "nodes report what they measure" if cells else "no running summaries yet: no cell measures now",
+        "message": "nodes report what they measure" if cells else "nothing is measured yet",
         "now": moments.iso(moments.parse(at) + timedelta(seconds=seconds)),
         "at": at if cells else None,
         "unread": 0,

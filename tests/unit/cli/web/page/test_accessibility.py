@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from cli.client.api import Answer
 from tests import accessibility
@@ -179,6 +180,41 @@ def test_views_are_accessible_while_they_load_and_after_an_error(looking: Lookin
                     page.evaluate(DRAWN)
                     if problems := _problems(page):
                         wrong[f"{view} {width} {state}"] = problems
+    assert wrong == {}
+
+
+API = re.compile(r"^http://[^/]+/(ui/(?!zone|about)|events|groups|changes|benchmarks|fleets)")
+"""What views request. The switch is on every view, and its errors are its own."""
+
+
+def _refuse(route: Route) -> None:
+    route.fulfill(status=500, json={"message": "the request failed: try again, or look for request r1 in the log"})
+
+
+@pytest.mark.parametrize("state", ["loading", "failed"])
+def test_every_view_is_accessible_and_fits_while_it_loads_and_when_it_fails(looking: Looking, state: str) -> None:
+    page = looking.page
+    page.set_viewport_size({"width": WIDTHS[-1], "height": 800})
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    page.route(API, _refuse if state == "failed" else lambda _route: None)
+    page.reload()  # without the units that it has loaded
+    expect(page.locator("h1")).to_be_visible()
+    wrong: dict[str, list[str]] = {}
+    for view, _ in VIEWS:
+        page.locator("h1").evaluate("heading => heading.remove()")  # the next heading is the next view's
+        looking.go(view)
+        expect(page.locator("h1")).to_be_visible()
+        shown = (
+            page.locator(".loading, [aria-busy=true]")
+            if state == "loading"
+            else page.locator(".problem, .wrong, p.old")
+        )
+        expect(shown.first).to_be_visible()
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 800})
+            page.evaluate(DRAWN)
+            if problems := _problems(page):
+                wrong[f"{view} {width}"] = problems
     assert wrong == {}
 
 

@@ -20,6 +20,8 @@ const GRADE = { ok: "good", warn: "warn", fail: "bad" };
 const ISO = /(\d{4}-\d\d-\d\dT[\d:.]+Z)/;
 const FEW = 4; // expected terminations that are visible
 
+const NOT_READ = () => h("p", { class: "muted" }, "Not read yet.");
+
 /** A text of the API, with its times in this machine's time zone. */
 const timed = (text) => text.split(ISO).map((part) => (ISO.test(part) ? moment(part) : part));
 
@@ -74,7 +76,10 @@ export async function show(main, signal) {
     await Promise.all([...QUICK.map(read), slowly()]);
     if (signal.aborted || mine !== round) return;
     fill(failure, lost && problem(new Error(`This view is not current: ${sentence(lost.message)}`), refresh));
-    if (lost) drawAll();
+    if (lost) {
+      for (const part of Object.values(state)) part.pending = false;
+      drawAll();
+    }
     if (!document.hidden && lost?.status !== 401) timer = setTimeout(refresh, EVERY);
   }
 
@@ -99,9 +104,9 @@ export async function show(main, signal) {
 
   /** Fills a tile from parts of the state: with a skeleton of its size until the first is there. */
   function tile(which, parts, content, lines = 3) {
-    const none = parts.every((part) => state[part].value === null && !state[part].error);
+    const unread = parts.every((part) => !state[part].at && !state[part].error);
     const waiting = parts.some((part) => state[part].pending);
-    fill(tiles[which], h("h2", { id: `tile-${which}` }, TITLES[which], h("span", { class: "age" })), none && waiting ? skeleton(lines) : content(), errors(parts));
+    fill(tiles[which], h("h2", { id: `tile-${which}` }, TITLES[which], h("span", { class: "age" })), !unread ? content() : waiting ? skeleton(lines) : NOT_READ(), errors(parts));
     mark(tiles[which], parts);
   }
 
@@ -123,10 +128,10 @@ export async function show(main, signal) {
   }
 
   function drawTick() {
-    const { value: next, error, pending } = state.tick;
+    const { value: next, at, error, pending } = state.tick;
     fill(
       tick,
-      error ? errors(["tick"]) : next ? h("p", {}, "Next tick: ", soon(next.at), next.calendar !== "default" && [" on calendar ", name(next.calendar)], ".") : pending ? skeleton(1) : h("p", {}, "No tick within two weeks."),
+      error ? errors(["tick"]) : next ? h("p", {}, "Next tick: ", soon(next.at), next.calendar !== "default" && [" on calendar ", name(next.calendar)], ".") : at ? h("p", {}, "No tick within two weeks.") : pending ? skeleton(1) : h("p", { class: "muted" }, "The next tick is not known."),
     );
   }
 

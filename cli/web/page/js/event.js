@@ -12,6 +12,9 @@ export function lapse({ unrecovered, events = [] }) {
   return link(eventAddress(unrecovered), text);
 }
 
+/** How an event ended and why the last launch failed, in words; "" if nothing is known. */
+export const ending = ({ detail, launch_failure: failure }) => [detail, failure && `the last launch failed: ${failure}`].filter(Boolean).join("; ");
+
 export async function show(main, signal, id) {
   fill(main, heading("Termination"), loading("the event"));
   const event = await get(`events/${encodeURIComponent(id)}`, {}, signal);

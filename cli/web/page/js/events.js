@@ -3,8 +3,9 @@
 import { filtersOf, remember } from "./address.js";
 import { get } from "./api.js";
 import { badge, facts, field, fill, h, headline, leftOut, link, loading, name, problem, select, still, table } from "./dom.js";
+import { ending } from "./event.js";
 import { beyond, gap, joined, merged, news, renewed } from "./event_list.js";
-import { clock, count, eventAddress, kind, moment, seconds, sentence, share, unitAddress, words } from "./format.js";
+import { clock, count, eventAddress, kind, moment, recoveryTime, sentence, share, unitAddress, words } from "./format.js";
 
 const PAGE = 50;
 const BY_ID = 10; // older events in progress that one update requests, each by its id
@@ -33,10 +34,10 @@ export const COLUMNS = [
   { label: "Time", cell: (event) => link(eventAddress(event.event_id), moment(event.at)) },
   { label: "Unit", cell: (event) => link(unitAddress(event.unit), name(event.unit)) },
   { label: "Status", cell: (event) => badge(words(event.status), kind(event.status)) },
-  { label: "Recovery time", number: true, cell: (event) => seconds(event.recovery_seconds) },
+  { label: "Recovery time", number: true, cell: (event) => recoveryTime(event.recovery_seconds) },
   { label: "Group", cell: (event) => name(event.group) },
   { label: "Instance", cell: (event) => [h("code", {}, event.instance_id || "–"), event.zone && h("small", { class: "source" }, event.zone)] },
-  { label: "Detail", wide: true, cell: (event) => event.detail || null },
+  { label: "Detail", wide: true, cell: (event) => ending(event) || null },
 ];
 
 export async function show(main, signal) {
@@ -51,7 +52,7 @@ export async function show(main, signal) {
   let timer;
   let round = 0; // of the filters: responses to earlier ones are dropped
   const requestTimes = new Map(); // of older events, by event_id
-  const list = h("div", {});
+  const list = h("div", { class: "dense" });
   const summary = h("p", { class: "muted", role: "status" });
   const liveness = h("p", { class: "muted", id: "liveness" });
   const malformed = h("div", {});
@@ -195,7 +196,7 @@ export async function show(main, signal) {
   function draw() {
     const terms = filters.q.toLowerCase().split(/\s+/);
     const matches = events.filter((event) => {
-      const text = [event.unit, event.group, event.instance_id, event.zone, event.detail].join("\n").toLowerCase();
+      const text = [event.unit, event.group, event.instance_id, event.zone, ending(event)].join("\n").toLowerCase();
       return (!filters.day || event.day === filters.day) && terms.every((term) => text.includes(term));
     });
     fill(summary, events.length ? share(matches.length, events.length, "event", cursor) : filters.status || filters.hours || filters.day ? "No events match these filters." : "There are no events yet.");

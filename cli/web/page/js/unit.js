@@ -6,7 +6,7 @@ import { changeWords } from "./changes.js";
 import { recoveries, table as folded } from "./charts.js";
 import { ask, once } from "./dialogs.js";
 import { badge, field, fill, flash, h, heading, headline, leftOut, link, loading, name, problem, table } from "./dom.js";
-import { lapse } from "./event.js";
+import { ending, lapse } from "./event.js";
 import { stamp } from "./freshness.js";
 import { day as shortDay, dayAfter, earliestToday, eventAddress, kind, longDay, moment, plain, recoveryTime, sentence, soon, sourceName, stateKind, unitAddress, who, words } from "./format.js";
 import { updateRow } from "./units.js";
@@ -166,7 +166,7 @@ const EVENTS = [
   { label: "Time", cell: (event) => link(eventAddress(event.event_id), soon(event.at)) },
   {
     label: "Outcome", wide: true,
-    cell: (event) => [badge(words(event.status), kind(event.status)), event.recovery_seconds !== null && ` in ${recoveryTime(event.recovery_seconds)}`, event.detail && h("small", { class: "source" }, name(event.detail))],
+    cell: (event) => [badge(words(event.status), kind(event.status)), event.recovery_seconds !== null && ` in ${recoveryTime(event.recovery_seconds)}`, ending(event) && h("small", { class: "source" }, name(ending(event)))],
   },
 ];
 

@@ -209,6 +209,8 @@ def test_an_unrecovered_event_says_why_the_last_launch_failed(looking: Looking) 
     looking.world.events[0] |= {"status": "UNRECOVERED", "recovery_seconds": None, "launch_failure": "quota too low"}
     page = looking.go("events")
     page.reload()
-    page.get_by_role("link", name="20 Nov 2026").click()  # from the table
+    page.get_by_label("Search").fill("quota")
+    expect(page.get_by_role("row", name=re.compile("the last launch failed: quota too low"))).to_be_visible()
+    page.get_by_role("link", name="20 Nov 2026").click()
     expect(page.locator(".problem")).to_have_text("capacity 1 of 2 in service. The last launch failed: quota too low.")
     expect(page.get_by_text("Somebody requested it: there was no roll.")).to_be_visible()

@@ -11,6 +11,7 @@ from troop.chaos.decisions import TERMINATE
 from troop.chaos.events import STEPS, Status, exception_of
 from troop.chaos.guards import in_words
 from troop.shared import zones
+from troop.shared.formatting import SPACE, duration
 
 _EXPIRY = "decisions have expired (troop:decision_retention_days). `troop doctor` checks whether ticks run"
 
@@ -131,7 +132,7 @@ def _event_answer(unit: str, day: date | None, event: Mapping[str, Any], zone: z
     match event["status"]:
         case Status.RECOVERED:
             seconds = event["recovery_seconds"]
-            after = "" if seconds is None else f" in {seconds:.0f} s"
+            after = "" if seconds is None else f" in {duration(seconds).replace(SPACE, ' ')}"  # also for programs
             return f"{terminated}, and its group recovered{after}."
         case Status.TERMINATED:
             return f"{terminated}, and its group is being watched until it has recovered."

@@ -91,4 +91,4 @@ def value(key: str, stored: Any) -> str:
 
 def _sourced(key: str, sourced: Mapping[str, Any]) -> str:
     text = value(key, sourced["value"])
-    return text if text == show.NOTHING else f"{text} ({sourced['source']})"
+    return "not set" if text == show.NOTHING else f"{text} ({sourced['source']})"

@@ -18,6 +18,7 @@ from cli.shared.errors import CliError, Exit
 from troop.chaos.events import OPEN, Status
 from troop.faults import names
 from troop.shared import moments
+from troop.shared.formatting import duration
 from troop.shared.settings import parse_method
 from troop.shared.values import BadValue
 
@@ -98,7 +99,7 @@ def _watch(
         if now["status"] != status:
             status, since = now["status"], clock()
             seconds = now["recovery_seconds"]
-            tell(status.lower().replace("_", " ") + (f" in {seconds:.1f} s" if seconds is not None else ""))
+            tell(status.lower().replace("_", " ") + (f" in {duration(seconds)}" if seconds is not None else ""))
         if status not in _OPEN:
             return now
         if clock() - since > _longest(now) + _GRACE_SECONDS:

@@ -168,7 +168,7 @@ def _print(screen: Console, line: Text) -> None:
 
 
 def _cell(value: Any) -> Text:
-    text = " ".join(clean(plain(value)).splitlines()) or NOTHING
+    text = " ".join(clean(timed(plain(value))).splitlines()) or NOTHING
     text = NOTHING if text == formatting.NOTHING else text
     return _text(text, _STYLES.get(text, ""))
 

@@ -228,14 +228,14 @@ def test_change_shows_each_value_before_and_after_and_then_the_state(run: Run, a
     assert run("set", "web", "probability=0.2", "min_healthy=2", "owner=shop").stdout.splitlines() == [
         "probability: 0.5 (item) -> 0.2 (item)",
         "min_healthy: 2 (settings) -> 2 (item)",
-        "owner: - -> shop (item)",
+        "owner: not set -> shop (item)",
         "web is skipped: opted out by item until 2099-12-01: a migration",
     ]
     assert run("set", "web", "probability=0.2").stdout.startswith("probability: 0.2 (item), as before\n")
     assert run("opt-in", "web").stdout.splitlines() == [
         "takes_part: no (item) -> yes (item)",
-        "until: 2099-12-01 (item) -> -",
-        "reason: a migration (item) -> -",
+        "until: 2099-12-01 (item) -> not set",
+        "reason: a migration (item) -> not set",
         "web takes part, with probability 0.2 per business day",
     ]
     assert run("set", "web", "probability=").stdout.startswith("probability: 0.2 (item) -> 0.2 (settings)\n")

@@ -78,18 +78,18 @@ SENTENCES: list[tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = [
     (
         [DUE],
         [hit("RECOVERED", recovery_seconds=41.2)],
-        "web: i-0abc was terminated on Thursday 2026-11-26 at 10:37 PST, and its group recovered in 41 s.",
+        "web: i-0abc was terminated on Thursday 2026-11-26 at 10:37 PST, and its group recovered in 41.2 s.",
     ),
     (
         [DUE],
         [hit("RECOVERED", recovery_seconds=41.2, os_shutdown=True)],
         "web: i-0abc was terminated on Thursday 2026-11-26 at 10:37 PST (its operating system was shut down "
-        "first, because AWS rejects a crash without that), and its group recovered in 41 s.",
+        "first, because AWS rejects a crash without that), and its group recovered in 41.2 s.",
     ),
     (
         [DUE],
         [hit("RECOVERED", recovery_seconds=41.2, group="web-v7")],
-        "web: i-0abc of web-v7 was terminated on Thursday 2026-11-26 at 10:37 PST, and its group recovered in 41 s.",
+        "web: i-0abc of web-v7 was terminated on Thursday 2026-11-26 at 10:37 PST, and its group recovered in 41.2 s.",
     ),
     (
         [DUE],

@@ -61,9 +61,9 @@ def page(browser: Browser, bench: Bench, groups: None, tmp_path_factory: pytest.
 
 def shoot(page: Page, folder: Path) -> None:
     """Takes screenshots of the views."""
-    for view in ("units", "events", "calendar", "benchmarks"):
+    for view in ("overview", "units", "events", "changes", "calendar", "benchmarks"):
         go(page, view)
-        expect(page.locator("main table, main .days").first).to_be_visible()
+        expect(page.locator("main table, main .days, main .tile").first).to_be_visible()
         expect(page.locator(".loading")).to_have_count(0)
         page.screenshot(path=folder / f"local-{view}.png")
 
@@ -104,6 +104,10 @@ def test_opting_out_and_in(page: Page, bench: Bench) -> None:
     page.get_by_role("button", name="Opt in").click()
     dialog.get_by_role("button", name="Opt in").click()
     expect(page.locator("#flash")).to_have_text(f"{LEDGER} takes part.")
+    go(page, "changes")  # of all units and the switch, by the index of the deployed table
+    rows = page.locator("tbody tr").filter(has_text=LEDGER)
+    expect(rows).to_have_count(2)
+    expect(rows.last).to_contain_text("reason: not set → month-end closing")
 
 
 def test_events_are_seen_as_they_happen(page: Page, bench: Bench) -> None:

@@ -186,6 +186,7 @@ def test_slow_part_keeps_no_other_waiting(desk: Desk) -> None:
         assert begun.wait(PATIENCE)
         for name in SECONDS.keys() - {"ungrouped"}:
             assert desk.reader.part(name)["error"] is None
+        assert thread.is_alive(), "it ended first"
     finally:
         may_end.set()
         thread.join()

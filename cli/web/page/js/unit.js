@@ -248,9 +248,11 @@ function nextPanel(current, signal) {
 
   function draw() {
     const unit = current();
-    fill(result, unit.outlook.takes_part ? expected(unit) : h("p", { class: "answer" }, "None while the unit is skipped."), latest(unit));
+    fill(result, unit.outlook.takes_part ? expected(unit) : skipped(unit.outlook), latest(unit));
     fill(days, unit.outlook.takes_part && ahead?.days && fortnight(ahead));
   }
+
+  const skipped = ({ next_possible: possible }) => h("p", { class: "answer" }, "None while the unit is skipped", possible && [", so not before ", soon(possible)], ".");
 
   function expected({ policy, outlook: { next_possible: possible } }) {
     if (failure) return [h("p", {}, odds(policy)), problem(failure, load)];

@@ -27,6 +27,7 @@ from cli.app import app
 from cli.forecasts.what_if import FIXED_SALT
 from cli.shared import yaml_files
 from infra import ROOT
+from tests.unit.chaos.test_health import ALL_BAD, digest_of
 from troop.bench.definition.problems import BadBenchmarkError
 from troop.bench.file.fleet_models import FleetFileIn
 from troop.bench.file.models import BenchmarkIn, PhaseIn
@@ -292,8 +293,17 @@ def model(service: str) -> Any:
     return botocore.session.get_session().get_service_model(service)
 
 
+def commands_of_findings() -> list[tuple[str, list[str]]]:
+    """Lists the commands of the AWS CLI that a deployment's findings name, with the finding's name as their place."""
+    checks = digest_of(**ALL_BAD).checks
+    named = [(f"finding: {check.name}", shlex.split(command)) for check in checks for command in check.commands]
+    return [(place, words) for place, words in named if words[0] == "aws"]
+
+
 @pytest.mark.parametrize(
-    ("place", "words"), printed("aws"), ids=lambda one: one if isinstance(one, str) else " ".join(one[1:3])
+    ("place", "words"),
+    [*printed("aws"), *commands_of_findings()],
+    ids=lambda one: one if isinstance(one, str) else " ".join(one[1:3]),
 )
 def test_a_printed_command_of_the_aws_cli_exists_with_its_options(place: str, words: list[str]) -> None:
     service, *rest = [word.replace("s3api", "s3") for word in words[1:]]

@@ -17,6 +17,7 @@ from cli.client.connection import connection
 from cli.shared import listings, show, watching
 from cli.shared.listings import Column
 from cli.shared.watching import Watch
+from troop.shared.formatting import counted
 
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document.")]
 
@@ -113,7 +114,7 @@ def groups(
         elif rows:
             listings.tell(form, _COLUMNS, rows, {}, drop=_DROPPED)
         elif total:
-            show.note(f"none of {total:,} groups matches")
+            show.note(f"none of {counted(total, 'group')} matches")
         else:
             show.note("this account and region have no Auto Scaling groups")
 

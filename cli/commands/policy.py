@@ -21,6 +21,7 @@ from cli.shared.context import confirm
 from cli.shared.errors import CliError, Exit
 from cli.shared.lazy import LazyGroup
 from troop.shared.errors import ErrorCode
+from troop.shared.formatting import counted
 
 _OPT_OUT = ("opt_out", "until")
 
@@ -88,7 +89,7 @@ def import_file(
         _show(plan, failed)
     changing = [change for change in plan if change.changes]
     if changing and not dry_run:
-        confirm(f"Change {len(changing)} of {len(policies)} units", yes)
+        confirm(f"Change {len(changing)} of {counted(len(policies), 'unit')}", yes)
         for n, change in enumerate(plan):
             if not change.changes:
                 continue
@@ -105,7 +106,9 @@ def import_file(
     elif not changing and not failed:
         show.say("nothing to change")
     if failed:
-        raise CliError(Exit.FAILED, f"{len(failed)} of {len(policies)} units failed: {', '.join(sorted(failed))}")
+        raise CliError(
+            Exit.FAILED, f"{len(failed)} of {counted(len(policies), 'unit')} failed: {', '.join(sorted(failed))}"
+        )
 
 
 def _plan(

@@ -67,7 +67,8 @@ def _newer(source: Path) -> list[str]:
 def _beside(script: Path) -> set[str]:
     """The modules that a node has for a script: its folder's, and artifacts; Locust runs a plan, and has itself."""
     folder = script.parent
-    artifacts = re.findall(r"name: (\w+)\.py,", (folder / "benchmark.yaml").read_text())
+    files = "".join(path.read_text() for path in folder.glob("*.yaml"))
+    artifacts = re.findall(r"name: (\w+)\.py,", files)
     return (
         {path.stem for path in folder.glob("*.py")} | {*artifacts} | ({"locust"} if script.name == "plan.py" else set())
     )

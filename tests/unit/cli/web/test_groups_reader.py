@@ -40,8 +40,10 @@ class Desk:
         rows: list[dict[str, Any]] = []
         while True:
             answer = self.reader.after(known, reading)
-            rows = (rows if answer["reading"] == reading else []) + answer["groups"]
-            reading, known = answer["reading"], len(rows)
+            if answer["reading"] != reading:
+                rows, known = [], 0
+            rows += answer["groups"]
+            reading, known = answer["reading"], known + len(answer["groups"])
             if not answer["more"]:
                 return rows
 

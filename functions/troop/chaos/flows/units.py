@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -207,11 +208,15 @@ class Units:
         return effective_participation(groups, policy), state, outlook(facts, item)
 
     def responsible(self, unit: str, now: datetime) -> str:
-        """Returns the owner of a unit by its item or the tags of its groups; "" if it has none. One item, and the calls
-        for its groups, see :meth:`_members`, if the item names no owner.
+        """Returns the owner of a unit by its item or the tags of its groups; "" if it has none, or if the groups cannot
+        be read, because no change may fail for that. One item, and the calls for its groups, see :meth:`_members`, if
+        the item names no owner.
         """
         item = plain(self.policies.raw(unit))
-        groups = () if item.get("owner") else self._members({unit}, [])[unit]
+        groups: tuple[Group, ...] = ()
+        if not item.get("owner"):
+            with suppress(BotoCoreError, ClientError):
+                groups = self._members({unit}, [])[unit]
         return policy_at(groups, item, self.settings, now).owner.value
 
     def owner(self, name: str) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from handlers import api
-from tests.unit.account.account import FRIDAY, Account, before, calls
+from tests.unit.account.account import FRIDAY, Account, before, calls, refusing
 from tests.unit.account.asking import ANNA, ask, get, patch
 from tests.unit.account.changing import BEN, NOW, recorded, stored
 from troop.chaos.guards import REASONS
@@ -44,6 +44,21 @@ class TestPolicy:
         assert (unit["known"], unit["version"], unit["problems"]) == (True, 1, [])
         assert unit["policy"]["takes_part"] == {"value": False, "source": "item"}
         assert unit == get("/groups/web")
+
+    def test_opt_out_takes_effect_while_auto_scaling_throttles_reads_by_tag(
+        self, account: Account, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        account.group("web", 0)
+        throttled = refusing("DescribeAutoScalingGroups", "Throttling")
+        seen: list[str] = []
+
+        def intercept(number: int, name: str, call: Any) -> Any:
+            seen.append(name)
+            return throttled(number, name, call) if seen.count("DescribeAutoScalingGroups") > 1 else call()
+
+        with calls(monkeypatch, intercept):
+            ask("PATCH", "/groups/web", {"opt_out": True, "reason": "incident"})
+        assert stored(account)["opt_out"] == {"BOOL": True}
 
     @pytest.mark.parametrize(
         ("more", "status"),

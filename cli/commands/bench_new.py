@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Callable
 from enum import StrEnum
@@ -49,7 +50,8 @@ def new(
     target = folder or Path(name)
     stem = kind.value.replace("-", "_")
     (script,) = (path for path in TEMPLATES.glob(f"{stem}.*") if path.suffix != ".yaml")
-    words = {"name": name, "script": f"measure{script.suffix}", "folder": str(target)}
+    typed = shlex.quote(str(target))
+    words = {"name": name, "script": f"measure{script.suffix}", "folder": typed}
 
     def write() -> None:
         target.mkdir(parents=True)
@@ -59,9 +61,7 @@ def new(
             (target / file).write_text(text, encoding="utf-8")
 
     _create(target, write)
-    show.say(
-        f"{target}: try it on local AWS with `troop bench run {target} --size local`; README.md has the next steps"
-    )
+    show.say(f"{target}: try it on local AWS with `troop bench run {typed} --size local`; README.md has the next steps")
 
 
 def copy(
@@ -75,7 +75,7 @@ def copy(
         raise CliError(Exit.USAGE, f"the catalogue has no benchmark {name!r}: must be one of {known}")
     target = folder or Path(name)
     _create(target, lambda: shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "build")))
-    show.say(f"{target}: run it with `troop bench run {target}`")
+    show.say(f"{target}: run it with `troop bench run {shlex.quote(str(target))}`")
 
 
 def _create(target: Path, write: Callable[[], object]) -> None:

@@ -44,6 +44,17 @@ def test_new_benchmark_measures_at_every_point_as_it_is(kind: Kind, run: Run, tm
         assert (operations["store"].timing == "response") == (kind is Kind.OPEN_LOOP)
 
 
+@pytest.mark.parametrize("name", ["null", "true", "no"])
+def test_name_that_means_something_in_yaml_is_a_name(name: str, run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "of mine"
+    written = run("bench", "new", name, str(folder))
+    assert written.exit_code == 0, written.output
+    assert files.load(folder, "local").benchmark.name == name
+    command = f"`troop bench run '{folder}' --size local`"
+    assert command in written.stdout.replace("\n", " ")
+    assert command in (folder / "README.md").read_text(encoding="utf-8")
+
+
 def _measure(script: Path, place: Path, parameters: Mapping[str, Any]) -> Operations:
     for name in ("results", "shared", "here"):
         (place / name).mkdir(parents=True)

@@ -40,7 +40,7 @@ def connect(options: Options) -> Connection:
 
     session = aws.make_light_session(options.profile, options.region)
     deployment = find_deployment(session, options.deployment)
-    api = VersionCheck(SignedApi(deployment.api_url, session, aws.ca_bundle()), str(deployment))
+    api = VersionCheck(SignedApi(deployment.api_url, session, aws.ca_bundle(session)), str(deployment))
     return Connection(deployment, TroopClient(api, deployment.api_arn, str(deployment), tell=distinct_notes()))
 
 

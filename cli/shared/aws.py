@@ -130,9 +130,14 @@ def client(session: AnySession, service: str, **options: Any) -> Any:
     return create(service, config=Config(**settings))
 
 
-def ca_bundle() -> str | None:
-    """Returns the path of certificates to trust instead of the default ones, as boto3 does."""
-    return os.environ.get("AWS_CA_BUNDLE") or None
+def ca_bundle(session: Session | None = None) -> str | None:
+    """Returns the path of certificates to trust instead of the default ones, as boto3 does; None without one.
+
+    Args:
+        session: its profile can name them, too.
+    """
+    own = session.get_config_variable("ca_bundle") if session else os.environ.get("AWS_CA_BUNDLE")
+    return own or os.environ.get("REQUESTS_CA_BUNDLE") or None
 
 
 def account_of(session: AnySession) -> str | None:

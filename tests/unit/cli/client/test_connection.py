@@ -25,7 +25,8 @@ from troop.shared.version import VERSION, VERSION_HEADER, is_older
 @pytest.fixture
 def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
     """Credentials in the environment, and nothing else of AWS."""
-    for name in ("AWS_PROFILE", "AWS_REGION", "AWS_ENDPOINT_URL", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"):
+    own = ("AWS_PROFILE", "AWS_REGION", "AWS_ENDPOINT_URL", "AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE")
+    for name in (*own, "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
         monkeypatch.setenv(name, str(tmp_path / "none"))
@@ -34,9 +35,9 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.Monke
     return monkeypatch
 
 
-@pytest.mark.parametrize("trusted", [True, False])
+@pytest.mark.parametrize("trusted", ["AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "ca_bundle", None])
 def test_stack_and_api_answer_over_tls_to_who_trusts_their_certificate(
-    environment: pytest.MonkeyPatch, tmp_path: Path, trusted: bool
+    environment: pytest.MonkeyPatch, tmp_path: Path, trusted: str | None
 ) -> None:
     own = certificate(tmp_path)
     Aws.api = FakeApi()
@@ -44,8 +45,11 @@ def test_stack_and_api_answer_over_tls_to_who_trusts_their_certificate(
     with serving(Aws, own) as url:
         environment.setenv("AWS_ENDPOINT_URL_CLOUDFORMATION", url)
         if trusted:
-            environment.setenv("AWS_CA_BUNDLE", str(own))
-            conn = connect(Options("Troop", "eu-central-1"))
+            config = tmp_path / "config"
+            config.write_text(f"[profile own]\naws_access_key_id = A\naws_secret_access_key = s\nca_bundle = {own}\n")
+            environment.setenv("AWS_CONFIG_FILE", str(config))
+            environment.setenv(trusted, str(own))
+            conn = connect(Options("Troop", "eu-central-1", "own" if trusted == "ca_bundle" else None))
             assert [group["unit"] for group in conn.client.groups()] == ["web"]
             assert str(conn.deployment) == "Troop in account 111122223333, region eu-central-1"
         else:

@@ -11,7 +11,10 @@ from pathlib import Path
 
 from release.relocation import relocate
 
-GENERATORS = ("openapi", "bench_schema", "report_schema", "roles_doc", "settings_doc")
+GENERATORS = (
+    *("alarms_doc", "bench_reference", "bench_schema", "controls_doc", "generated", "metrics_doc"),
+    *("notifications_doc", "openapi", "reference_doc", "report_schema", "roles_doc", "settings_doc"),
+)
 """Modules of ``infra`` that write documents of the checkout."""
 DATA = ("cdk.json", "package.json", "package-lock.json")
 AS_IT_IS = ("functions", "statemachines", "agent", "benchmarks", "fleets")

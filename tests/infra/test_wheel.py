@@ -184,6 +184,14 @@ def test_the_command_needs_only_what_the_wheel_requires_and_nothing_of_a_checkou
     assert [file for file in files if file.is_relative_to(ROOT) and not file.is_relative_to(packages)] == []
 
 
+def test_generators_of_documents_stay_in_the_checkout(installed: Installed) -> None:
+    target = (ROOT / "Makefile").read_text().partition("\nopenapi:")[2].partition("\n\n")[0]
+    generators = set(re.findall(r"python -m infra\.(\w+)", target))
+    assert {"openapi", "reference_doc"} <= generators
+    with zipfile.ZipFile(installed.wheel) as wheel:
+        assert not {f"{PACKAGE}/infra/{name}.py" for name in generators} & set(wheel.namelist())
+
+
 def test_every_requirement_has_a_range() -> None:
     """uv.lock proves that it holds the version that is tested."""
     every = [*PROJECT["dependencies"], *(line for extra in PROJECT["optional-dependencies"].values() for line in extra)]

@@ -10,13 +10,18 @@ from cli.bench import limits as bench_limits
 from cli.bench import show as bench_show
 from cli.shared import show
 from cli.shared.errors import CliError, Exit
-from troop.bench.records.record import RunStatus
+from troop.bench.records.record import CellStatus, RunStatus
+
+_EMPTY = "no script recorded an operation in a measured time; the report has details"
 
 
 def results(view: Mapping[str, Any]) -> None:
-    """Prints the table of results."""
+    """Prints the table of results, and which cells have succeeded without any."""
     (bench_show if len(view["cells"]) == 1 else bench_cells).results(view)
     bench_limits.table(view)
+    done = [cell for cell in bench_cells.latest(view) if cell["status"] == CellStatus.SUCCEEDED]
+    if empty := [cell["cell"] for cell in done if cell["results"] == []]:
+        show.note(f"{', '.join(empty)} measured nothing: {_EMPTY}", style="yellow")
 
 
 def tell(view: Mapping[str, Any], as_json: bool, more: str | None = None) -> None:

@@ -69,12 +69,12 @@ def differences(
     old = before["policy"] if before else {}
     requested = {_SHOWN_AS.get(key, key) for key, stored in changes.items() if stored is not None}
     for key, now in after["policy"].items():
-        was, text = old.get(key), _sourced(key, now)
-        if was == now:
+        text, earlier = _sourced(key, now), _sourced(key, old[key]) if key in old else None
+        if earlier == text:
             if key in requested:
                 yield f"{key}: {text}, as before"
-        elif was:
-            yield f"{key}: {_sourced(key, was)} -> {text}"
+        elif earlier:
+            yield f"{key}: {earlier} -> {text}"
         elif key in requested:
             yield f"{key}: {text}"
     if before and before["unrecovered"] and not after["unrecovered"]:

@@ -24,8 +24,8 @@ COLUMNS = (
     Column("schedule", lambda one: one["name"]),
     Column("benchmark", lambda one: one["benchmark"] + (f" ({one['size']})" if one["size"] else "")),
     Column("when", lambda one: one["expression"] + ("" if one["time_zone"] == "UTC" else f" {one['time_zone']}")),
-    Column("expected", lambda one: shown(one["expected"], one["currency"]), lambda one: one["expected"]),
-    Column("at most", lambda one: shown(one["most"], one["currency"]), lambda one: one["most"]),
+    Column("expected", lambda one: shown(one["expected"], one["currency"], up=True), lambda one: one["expected"]),
+    Column("at most", lambda one: shown(one["most"], one["currency"], up=True), lambda one: one["most"]),
     Column("next start", lambda one: show.moment(one["next_at"] or "none"), lambda one: one["next_at"] or ""),
     Column("last start", lambda one: show.moment(one["last_at"]), lambda one: one["last_at"] or ""),
     Column("outcome", lambda one: one["last_run"] or (f"refused: {one['last_refusal']}" if one["last_at"] else "")),
@@ -86,7 +86,7 @@ def schedule(
     if as_json:
         show.document(created)
         return
-    cost, most = (shown(created[key], created["currency"]) for key in ("expected", "most"))
+    cost, most = (shown(created[key], created["currency"], up=True) for key in ("expected", "most"))
     state = "already exists" if existed else "is scheduled"
     show.say(f"{name} {state}: {expression} {zone}, each run {cost}, at most {most}")
     if created["next_at"]:
@@ -130,7 +130,7 @@ def schedules(
     listings.tell(form, COLUMNS, every, {}, drop=("at most", "expected"))
     currency = every[0]["currency"]
     budget = "no limit" if answer["budget"] is None else shown(answer["budget"], currency)
-    cost = "unknown" if answer["cost"] is None else shown(answer["cost"], currency)
+    cost = "unknown" if answer["cost"] is None else shown(answer["cost"], currency, up=True)
     show.say(f"{answer['month']}: the runs so far cost at most {cost} of {budget}")
 
 

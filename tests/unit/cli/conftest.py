@@ -202,7 +202,7 @@ class FakeApi:
         values |= {key: item[key] for key in SOURCES if key in item}
         policy = {k: {"value": v, "source": "item" if k in item else "settings"} for k, v in values.items()}
         if {"opt_in", "opt_out"} & item.keys():
-            policy["takes_part"]["source"] = "item"
+            policy["takes_part"]["source"] = policy["until"]["source"] = "item"
         if tag := state["protected"]:
             policy["takes_part"] = {"value": False, "source": f"tag {tag}"}
         elif state["problems"]:

@@ -101,6 +101,18 @@ export function cost(run) {
   return run.estimate ? [money(run.estimate.expected, run.estimate.currency), h("small", { class: "source" }, "expected")] : null;
 }
 
+/** The setting of a point, and its repeat: "threads=50, mix=read:80/write:20, #2"; "" of none. */
+export function setting({ parameters, repeat }) {
+  const values = Object.entries(parameters ?? {}).map(([key, value]) => `${key}=${settingValue(value)}`);
+  return [...values, repeat > 1 && `#${repeat}`].filter(Boolean).join(", ");
+}
+
+function settingValue(value, between = "/") {
+  if (Array.isArray(value)) return value.join(between);
+  if (value === null || typeof value !== "object") return String(value);
+  return Object.keys(value).sort().map((key) => `${key}:${settingValue(value[key], "+")}`).join("/");
+}
+
 export function milliseconds(value) {
   if (value === null || value === undefined) return "–";
   return `${short(value)} ms`;

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { chart, table as folded } from "./charts.js";
 import { facts, fill, h, name, table } from "./dom.js";
-import { clock, count, duration, milliseconds, short } from "./format.js";
+import { clock, count, duration, milliseconds, setting, short } from "./format.js";
 import { stamp } from "./freshness.js";
 
 const EVERY = 15_000;
@@ -78,11 +78,8 @@ export function live(path, signal) {
 /** Why there are no figures. */
 const absent = ({ cells }) => (cells.some((cell) => cell.is_measured) ? "No figures yet: nodes send them every 15 s." : "No figures now: they begin with the next measured phase.");
 
-function setting({ phase, point }) {
-  if (!point) return phase;
-  const values = Object.entries(point.parameters).map(([key, value]) => `${key}=${Array.isArray(value) ? value.join("/") : value}`);
-  return `${phase} of ${point.of}${values.length ? `: ${values.join(", ")}` : ""}`;
-}
+/** The phase of a cell that runs, with the point that it measures. */
+const placeOf = ({ phase, point }) => (point ? [`${phase} of ${point.of}`, setting(point)].filter(Boolean).join(": ") : phase);
 
 function show(cell, opened) {
   const { total, roles, operations } = cell;
@@ -92,7 +89,7 @@ function show(cell, opened) {
   return h(
     "div",
     { class: "cell" },
-    h("h3", {}, h("code", {}, cell.cell), cell.label && [" ", name(cell.label)], ": ", name(setting(cell))),
+    h("h3", {}, h("code", {}, cell.cell), cell.label && [" ", name(cell.label)], ": ", name(placeOf(cell))),
     facts([
       ["Time left", left || null],
       ["Operations per second", total && short(total.per_second)],

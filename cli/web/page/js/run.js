@@ -4,7 +4,7 @@ import { address } from "./address.js";
 import { change, get } from "./api.js";
 import { ask, once } from "./dialogs.js";
 import { badge, facts, fill, flash, h, heading, headline, link, loading, name, table } from "./dom.js";
-import { clock, cost, count, duration, kind, milliseconds, moment, money, minutes, short, who, words } from "./format.js";
+import { clock, cost, count, duration, kind, milliseconds, moment, money, minutes, setting, short, who, words } from "./format.js";
 import { live } from "./live.js";
 import { reportStatus } from "./report_status.js";
 import { benchmarkAddress, elapsed, newTab, report, startAddress } from "./run_list.js";
@@ -181,11 +181,13 @@ const label = (cell) => [h("code", {}, cell.cell), cell.label && [" ", name(cell
 function cellTables({ run, cells }, more) {
   const rows = cells.flatMap((cell) => (cell.results ?? []).map((result) => ({ cell, result })));
   const absent = cells.filter((cell) => cell.results_left_out && !cell.results);
+  const empty = cells.filter((cell) => cell.status === "SUCCEEDED" && cell.results?.length === 0);
   const several = cells.length > 1;
   const columns = several ? [{ label: "Cell", cell: ({ cell }) => label(cell) }, ...RESULTS] : RESULTS;
   return [
     h("h2", {}, "Results"),
-    rows.length ? table("Measurements", columns, rows) : h("p", { class: "muted" }, run.ended_at ? "There are no results." : "No results yet. Each cell shows its results when it ends."),
+    empty.length > 0 && h("p", { class: "problem" }, `Nothing was measured${several ? ` in ${empty.map((cell) => cell.cell).join(", ")}` : ""}: no script recorded an operation in a measured time. The report has details.`),
+    empty.length === cells.length && cells.length ? null : rows.length ? table("Measurements", columns, rows) : h("p", { class: "muted" }, run.ended_at ? "There are no results." : "No results yet. Each cell shows its results when it ends."),
     h("div", { class: "buttons" }, absent.map((cell) => h("button", { type: "button", onclick: () => more(cell.cell) }, "Load results of ", cell.cell))),
     !isShort(cells) && [h("h2", {}, "Cells"), cells.length ? table("Cells of the run", cellColumns(cells, run.reason ?? ""), cells) : h("p", { class: "muted" }, "No cell has started.")],
     run.cost && bill(run.cost),
@@ -237,7 +239,7 @@ const time = (key) => ({ label: key, number: true, cell: ({ result }) => millise
 const errors = (counts) => Object.entries(counts ?? {}).map(([kind, number]) => `${kind} ${count(number)}`).join(", ") || "0";
 
 const RESULTS = [
-  { label: "Phase", cell: ({ result }) => name(result.phase ?? "") },
+  { label: "Phase", cell: ({ result }) => name([result.phase, setting(result)].filter(Boolean).join(", ")) },
   { label: "Role", cell: ({ result }) => name(result.role ?? "") },
   { label: "Operation", cell: ({ result }) => name(result.operation ?? "") },
   { label: "Count", number: true, cell: ({ result }) => count(result.count ?? 0) },

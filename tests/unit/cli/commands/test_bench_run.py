@@ -47,6 +47,15 @@ def test_from_the_file_to_the_table_of_results(run: Run, api: FakeApi, file: Pat
     assert f"get its report with: troop bench report {ID}" in lines
 
 
+def test_success_without_an_operation_says_so(run: Run, api: FakeApi, file: Path) -> None:
+    over = run_document(*STEPS, "over", results=[], **ENDED)
+    over["cells"][0]["status"] = "SUCCEEDED"
+    going(api, *LOOKS[:-1], over)
+    result = run("bench", "run", str(file))
+    assert result.exit_code == 0, result.output
+    assert "c001 measured nothing: no script recorded an operation in a measured time" in result.stderr
+
+
 def test_a_terminal_sees_all_steps_those_to_come_too(
     run: Run, api: FakeApi, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

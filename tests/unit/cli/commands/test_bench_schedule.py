@@ -22,7 +22,7 @@ ONE: dict[str, Any] = {
     "benchmark": "disk-io",
     "size": "smoke",
     "expected": 0.5,
-    "most": 1.25,
+    "most": 1.2512,
     "currency": "USD",
     "created_at": "2026-11-01T00:00:00.000Z",
     "created_by": "arn:aws:iam::123456789012:user/ann",
@@ -59,6 +59,7 @@ def test_the_listing_says_why_a_start_was_refused(run: Run, api: FakeApi) -> Non
     assert result.exit_code == 0, result.output
     for words in (
         "nightly",
+        "$0.50 $1.26",
         "refused: an artifact is missing",
         "2026-11: the runs so far cost at most $2.50 of $500.00",
     ):

@@ -239,6 +239,11 @@ def test_change_shows_each_value_before_and_after_and_then_the_state(run: Run, a
         "web takes part, with probability 0.2 per business day",
     ]
     assert run("set", "web", "probability=").stdout.startswith("probability: 0.2 (item) -> 0.2 (settings)\n")
+    api.add("search")
+    assert run("opt-out", "search", "--reason", "closing").stdout.splitlines()[:2] == [
+        "takes_part: yes (settings) -> no (item)",
+        "reason: not set -> closing (item)",
+    ]
 
 
 def test_return_of_an_unrecovered_unit_names_the_termination(run: Run, api: FakeApi) -> None:

@@ -32,6 +32,17 @@ def test_a_run_shows_its_results_and_can_be_stopped(looking: Looking) -> None:
     assert looking.changes() == [("DELETE", f"benchmarks/{going['run']}", {})]
 
 
+def test_rows_of_results_name_points_and_empty_cells_are_reported(looking: Looking) -> None:
+    row = cell(1, "")["results"][0]
+    points = [row | {"parameters": {"threads": 4, "mix": {"write": 1, "read": [2, 3]}}, "repeat": n} for n in (1, 2)]
+    cells = [cell(1, "n3", results=points), cell(2, "n6", results=[])]
+    looking.world.runs = {RUN: {"run": run(), "cells": cells, "resources": []}}
+    page = looking.go(f"runs/{RUN}")
+    phases = page.get_by_role("table", name="Measurements").get_by_text(re.compile("^write, "))
+    assert phases.all_inner_texts() == [f"write, threads=4, mix=read:2+3/write:1{more}" for more in ("", ", #2")]
+    expect(page.locator("main .problem")).to_contain_text("Nothing was measured in c002:")
+
+
 def test_output_of_a_failure_is_shown_once_with_its_lines(looking: Looking) -> None:
     why, output = "measure.py failed on i-0abc: exit code 1", "last lines of i-0abc:\nTraceback\n  line 7"
     failed = cell(1, "n3", "FAILED") | {"reason": f"{why}\n{output}"}

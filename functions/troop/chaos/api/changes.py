@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from aws_lambda_powertools.event_handler.exceptions import BadRequestError
+from aws_lambda_powertools.event_handler.exceptions import BadRequestError, ServiceError
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import Field
 
 from troop.chaos.api.unit_models import ChangeOut
-from troop.chaos.aws.change_table import BadPosition, ChangeFilter
+from troop.chaos.aws.change_table import BadPosition, ChangeFilter, IndexUnfinishedError
 from troop.chaos.changes import Change
 from troop.chaos.units import LONGEST_UNIT
 from troop.chaos.wiring import tables
@@ -37,7 +37,7 @@ class ChangesOut(Listing):
     "/changes",
     operation_id="list_changes",
     summary="Changes of policies and of the switch, newest first",
-    responses=answers("A page", 400),
+    responses=answers("A page", 400, 503),
 )
 def list_changes(
     unit: Annotated[
@@ -61,7 +61,10 @@ def list_changes(
     listing = ["changes", subject, since, until]
     with cursors.refused(BadPosition):
         position = cursors.decode(cursor, listing)
-        page = tables.changes().page(ChangeFilter(subject, since, until), limit, position)
+        try:
+            page = tables.changes().page(ChangeFilter(subject, since, until), limit, position)
+        except IndexUnfinishedError as error:
+            raise ServiceError(503, str(error)) from None
     changes, malformed = listed(Read(page.changes, page.malformed), ChangeOut.from_change, _name)
     return ChangesOut(changes=changes, malformed=malformed, cursor=cursors.encode(page.position, listing))
 

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from botocore.exceptions import ClientError
+
 from troop.chaos.changes import Author, Change
 from troop.chaos.events import SCHEMA
 from troop.shared import moments
 from troop.shared.aws.dynamo import jsonable, plain, typed
+from troop.shared.errors import TroopError
 from troop.shared.malformed import Malformed, read
 from troop.shared.tables import CHANGES_BY_TIME
 
@@ -20,6 +23,18 @@ _LONGEST_SORT_KEY = 1024
 
 class BadPosition(ValueError):
     """The position is not the end of any page of the listing."""
+
+
+class IndexUnfinishedError(TroopError):
+    """DynamoDB still fills the index of all changes. CloudFormation ends an update without waiting for that
+    (AWS::DynamoDB::Table, "GlobalSecondaryIndexes").
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"the index {CHANGES_BY_TIME.name} of the table Changes is still being built: try again in some minutes, "
+            "or list the changes of one unit, or of the switch"
+        )
 
 
 @dataclass(frozen=True)
@@ -90,6 +105,7 @@ class ChangeTable:
 
         Raises:
             BadPosition: the position lies outside the listing, where DynamoDB would refuse to start.
+            IndexUnfinishedError: the changes of all subjects cannot be listed yet.
         """
         low, high = moments.key_range(change_filter.since, change_filter.until)
         subject = change_filter.subject
@@ -109,7 +125,12 @@ class ChangeTable:
             if not (fits and owner and subject in (None, owner)):
                 raise BadPosition(position)
             query["ExclusiveStartKey"] = typed({key: value, "subject": owner, "at": at})
-        answer = self.client.query(**query)
+        try:
+            answer = self.client.query(**query)
+        except ClientError as error:
+            if "backfilling" in error.response["Error"].get("Message", ""):
+                raise IndexUnfinishedError from None
+            raise
         last = plain(answer.get("LastEvaluatedKey", {}))
         changes = read(map(plain, answer["Items"]), from_item, lambda item: f"Changes: {item['subject']}, {item['at']}")
         return ChangePage(changes.items, f"{last['at']} {last['subject']}" if last else None, changes.malformed)

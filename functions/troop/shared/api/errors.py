@@ -49,6 +49,7 @@ _REFUSALS = {
     404: "Not found, or the name is not spelled as in the listing",
     410: "The group has no instance that can be terminated",
     409: "Another caller changed it: get it, and decide again",
+    503: "An update still builds what the route needs: try again in some minutes",
 }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.account.account import Account, calls
+from tests.unit.account.account import Account, calls, refusing
 from tests.unit.account.asking import ANNA, ask, get, patch
 from tests.unit.account.changing import BEN, NOW
 from troop.shared.api import cursors
@@ -107,6 +107,21 @@ def test_malformed_change_is_named_beside_the_others(account: Account) -> None:
     body = get("/changes")
     assert [change["unit"] for change in body["changes"]] == ["db", None, "web"]
     assert [one["item"] for one in body["malformed"]] == [f"Changes: unit#x, {NOW}#r"]
+
+
+@pytest.mark.parametrize(
+    ("cause", "status", "message"),
+    [
+        ("Cannot read from backfilling global secondary index: by-time", 503, "is still being built: try again"),
+        ("The provided key element does not match the schema", 500, "the request failed"),
+    ],
+)
+def test_index_that_an_update_still_builds_is_named(
+    account: Account, monkeypatch: pytest.MonkeyPatch, cause: str, status: int, message: str
+) -> None:
+    with calls(monkeypatch, refusing("Query", "ValidationException", message=cause)):
+        answer, body = ask("GET", "/changes")
+    assert (answer, message in body["message"]) == (status, True)
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,8 @@ class BenchmarkReader:
 
     client: BenchClient
     now: Callable[[], datetime] = times.now
-    _read: tuple[datetime, dict[str, Any]] | None = None
+    _read: tuple[datetime, int, dict[str, Any]] | None = None
+    _changes: int = 0
     _views: dict[str, dict[str, Any]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _views_lock: threading.Lock = field(default_factory=threading.Lock)
@@ -135,22 +136,25 @@ class BenchmarkReader:
         return {"before": next(same, None)}
 
     def forget(self) -> None:
-        """Reads runs and schedules again at the next request."""
-        with self._lock:
-            self._read = None
+        """Reads runs and schedules again at the next request, and does not wait for what is being read now: a change
+        calls this before its answer.
+        """
+        self._changes += 1
 
     def _listing(self) -> dict[str, Any]:
         with self._lock:
-            now = self.now()
-            if self._read and (now - self._read[0]).total_seconds() < SECONDS:
-                return self._read[1]
+            now, changes = self.now(), self._changes
+            if self._read:
+                at, known, listing = self._read
+                if known == changes and (now - at).total_seconds() < SECONDS:
+                    return listing
             answers = side_by_side.answers(
                 {"runs": partial(self.client.runs, MOST_RUNS), "schedules": self.client.schedules}
             )
             if isinstance(answers["runs"], CliError):
                 raise answers["runs"]
-            self._read = now, {"at": now, **answers}
-            return self._read[1]
+            self._read = now, changes, (listing := {"at": now, **answers})
+            return listing
 
     def _benchmark(self, name: str, listing: Mapping[str, Any]) -> dict[str, Any]:
         runs = [run for run in listing["runs"] if run["name"] == name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 from typing import Any
 
@@ -12,6 +13,7 @@ from cli.client.client import TroopClient
 from cli.shared.errors import CliError, Exit
 from cli.web import benchmark_reader
 from cli.web.benchmark_reader import MOST_COMPARED, MOST_READ, BenchmarkReader
+from tests.patience import PATIENCE
 from tests.unit.cli.web.page_world import NOW, World, cell, run, schedule
 from troop.shared import moments
 
@@ -61,6 +63,28 @@ def test_results_of_an_ended_run_are_read_once(world: World, reader: BenchmarkRe
         reader.figures()
         clock.now += timedelta(minutes=5)
     assert read(world) == [one]
+
+
+def test_change_does_not_wait_for_a_reading_and_outdates_it(
+    world: World, reader: BenchmarkReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [record(world, 2)]
+    answer, changed = world.request, threading.Event()
+
+    def change() -> None:
+        reader.forget()
+        changed.set()
+
+    def slow(method: str, path: str, *more: Any, **options: Any) -> Answer:
+        earlier = answer(method, path, *more, **options)
+        if path == "benchmarks" and not changed.is_set():
+            threading.Thread(target=change, daemon=True).start()
+            assert changed.wait(PATIENCE), "the change waits for the reading"
+            ids.append(record(world, 1))
+        return earlier
+
+    monkeypatch.setattr(world, "request", slow)
+    assert [reader.document()["benchmarks"][0]["last"]["run"] for _ in range(2)] == ids
 
 
 def test_only_the_newest_results_are_read_and_the_rest_is_counted(world: World, reader: BenchmarkReader) -> None:

@@ -201,7 +201,7 @@ const finding = (check) => row(GRADE[check.status], [badge(words(check.name).rep
 
 /** What to do about a finding: each command can be copied, and the runbook is a link if a browser opens it. */
 function cure({ todo, commands = [], runbook }) {
-  const entry = runbook && (runbook.startsWith("https://") ? h("a", { href: runbook, target: "_blank", rel: "noopener" }, "runbook") : ["see ", runbook]);
+  const entry = runbook && (/^https:[/][/]/.test(runbook) ? h("a", { href: runbook, target: "_blank", rel: "noopener" }, "runbook") : ["see ", runbook]);
   const button = (command) => h("button", { type: "button", class: "small", "aria-label": `Copy ${command}`, onclick: () => copy(command) }, "Copy");
   return [h("p", { class: "cure" }, todo, entry && ["; ", entry]), commands.map((command) => h("p", { class: "cure" }, h("code", {}, command), " ", button(command)))];
 }

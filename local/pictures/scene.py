@@ -76,6 +76,9 @@ CAST = (
     Cast("partner-api", 2, {"calendar": CALENDAR, "probability": "0.3", "min_days_between": "2"}),
 )
 
+HIT = next(one.name for one in CAST if one.hit)
+"""A unit that has an event."""
+
 OPTED_OUT = ("ledger", "--reason", "month-end closing", "--owner", "accounting", "--until")
 
 BENCHMARK = (

@@ -9,8 +9,9 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
-from playwright.sync_api import Browser, Error, Page
+from playwright.sync_api import Browser, Error, Page, expect
 
 from local.demo.failure import DemoFailed
 from local.demo.narrator import Narrator
@@ -18,7 +19,7 @@ from local.launcher import LocalAccount
 from local.pictures import board, camera, dashboard_sources
 from local.pictures.curves import Span
 from local.pictures.points import Point
-from local.pictures.scene import CALENDAR, NAME, Scene
+from local.pictures.scene import CALENDAR, HIT, NAME, Scene
 from local.project import ROOT, tool_environment
 
 FOLDER = ROOT / "docs" / "pictures"
@@ -30,6 +31,7 @@ _PAGE_HEIGHT = 800
 _LAST_OF_REPORT, _MARGIN = "section[aria-labelledby=latency]", 20
 """A picture of a report ends after this section and this margin in pixels."""
 
+_LOADED_MS = 60_000
 _DRAWN_MS = 500
 """The time that animated charts need."""
 
@@ -54,7 +56,7 @@ def take(folder: Path, minutes: int) -> int:
                 for path in Album(account, scene, browser, folder).take():
                     narrator.say(f"{path.name}: {path.stat().st_size >> 10} KiB", "good")
             narrator.say("stopping everything", "dim")
-    except (DemoFailed, TimeoutError, camera.NoBrowserError, Error) as failed:
+    except (DemoFailed, TimeoutError, AssertionError, camera.NoBrowserError, Error) as failed:
         narrator.say(f"No pictures: {failed}", "bad")
         return 1
     narrator.say(f"done: {folder}", "good")
@@ -111,14 +113,16 @@ class Album:
                 page.goto(f"{address}#/units")
                 page.locator("tbody tr").first.wait_for()
                 yield self._loaded(page, "page-units", theme)
+                page.goto(f"{address}#/units/{quote(HIT)}")
+                page.get_by_role("heading", name=HIT, level=1).wait_for()
+                yield self._loaded(page, "page-unit", theme)
                 page.goto(f"{address}#/calendar")
                 page.get_by_label("Calendar", exact=True).select_option(CALENDAR)
                 page.locator(".day.today").wait_for()
                 yield self._loaded(page, "page-calendar", theme)
 
     def _loaded(self, page: Page, name: str, theme: str) -> Path:
-        for part in page.get_by_text("Loading …", exact=True).all():
-            part.wait_for(state="detached")
+        expect(page.locator(".loading")).to_have_count(0, timeout=_LOADED_MS)
         page.wait_for_timeout(_DRAWN_MS)
         return self._keep(page, name, theme, whole=True)
 

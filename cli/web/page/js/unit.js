@@ -176,7 +176,7 @@ const wrongs = (unit, key) => unit.problems.filter((text) => new RegExp(`\\b${ke
 function details(unit) {
   const [set, unset] = [[], []];
   for (const row of Object.entries(unit.policy)) (plain(row[1].value) === plain(null) && row[1].source === "settings" && !wrongs(unit, row[0]).length ? unset : set).push(row);
-  return [
+  const policy = [
     h("h2", {}, "Policy"),
     table("Policy values and their sources", [
       { label: "Setting", cell: ([key]) => LABELS[key] ?? key },
@@ -184,6 +184,8 @@ function details(unit) {
       { label: "Source", cell: ([, { source }]) => name(sourceName(source)) },
     ], set, undefined, "plain"),
     unset.length > 0 && h("p", { class: "muted small" }, `Not set: ${unset.map(([key]) => (LABELS[key] ?? key).toLowerCase()).join(", ")}.`),
+  ];
+  const past = [
     h("h2", {}, "Groups"),
     unit.groups.length
       ? h("ul", { class: "states" }, unit.groups.map((group) => h("li", {}, name(group.group), group.in_service === undefined ? null : `: ${group.in_service} of ${group.desired} in service`, group.protected && [" ", badge("protected", "info")])))
@@ -201,6 +203,7 @@ function details(unit) {
       : h("p", { class: "muted" }, "There are no changes through the API."),
     unit.changes.length > 0 && h("p", {}, link(address("#/changes", { unit: unit.unit }), "All changes of this unit")),
   ];
+  return h("div", { class: "halves" }, h("div", {}, policy), h("div", {}, past));
 }
 
 const percent = (chance, digits = 2) => `${Number((chance * 100).toPrecision(digits))} %`;

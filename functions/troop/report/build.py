@@ -77,8 +77,8 @@ def _run_findings(sources: Sources) -> Iterator[Finding]:
     if record is None:
         return
     if record.run.status != RunStatus.SUCCEEDED:
-        reason = " ".join((record.run.reason or "no reason was recorded").split("\n")[0].split()).rstrip(".")
-        yield Finding(severity="error", text=f"The run is {record.run.status.value}: {reason}.")
+        reason = trust.first_sentence(record.run.reason or "no reason was recorded")
+        yield Finding(severity="error", text=f"The run is {record.run.status.value}: {reason}")
     if record.left:
         kinds = Counter(one.kind for one in record.left)
         kinds_text = ", ".join(f"{count} of {kind}" for kind, count in sorted(kinds.items()))

@@ -145,9 +145,15 @@ def _status(cell: Cell) -> Iterator[Finding]:
     if cell.status == CellStatus.PENDING:
         yield _finding(cell, INVALID, "It never started.", "error")
         return
-    reason = " ".join((cell.reason or "the reason is unknown").split("\n")[0].split())
+    reason = first_sentence(cell.reason or "the reason is unknown")
     state = "It has no results" if cell.status not in list(CellStatus) else f"It is {cell.status}"
-    yield _finding(cell, INVALID, f"{state} and does not count for scaling or comparisons: {reason}.", "error")
+    yield _finding(cell, INVALID, f"{state} and does not count for scaling or comparisons: {reason}", "error")
+
+
+def first_sentence(reason: str) -> str:
+    """Returns the first line of a reason, with a full stop if it does not end a sentence."""
+    line = " ".join(reason.split("\n")[0].split())
+    return line if line.endswith((".", "?", "!")) else f"{line}."
 
 
 def _earlier(cell: Cell) -> Iterator[Finding]:

@@ -234,7 +234,9 @@ def recorded() -> list[Cell]:
         }
         cell = Cell(RUN, one.cell, CellStatus.SUCCEEDED, "over", phases, variant=one.variant, cost=cost("0.02"))
         if one.cell == FAILED:
-            cell = replace(cell, status=CellStatus.FAILED, reason="read.py failed on 1 node\nlast lines of i-1:")
+            cell = replace(
+                cell, status=CellStatus.FAILED, reason="read.py failed: did you mean read?\nlast lines of i-1:"
+            )
         if one.cell == INTERRUPTED:
             cells.append(replace(cell, cell=f"{INTERRUPTED}-2", attempt=2))
             cell = replace(cell, status=CellStatus.INVALID, reason="spot took i-0021cf back during the phase measure")

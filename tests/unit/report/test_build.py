@@ -180,7 +180,9 @@ def test_scaling_counts_the_first_role_that_grows_and_only_cells_that_succeeded(
 
 
 def test_findings_begin_with_errors() -> None:
-    assert "error: It is FAILED and does not count" in findings_of(complete(), "c004")
+    why = "error: It is FAILED and does not count for scaling or comparisons: read.py failed: did you mean read?"
+    assert why in findings_of(complete(), "c004")
+    assert f"{why}." not in findings_of(complete(), "c004")
     assert "last lines of" not in findings_of(complete(), "c004")
     assert "warning: measure, read of drivers: 6 of 35,286 operations" in findings_of(complete(), "c003")
     severities = [one.severity for one in complete().findings]

@@ -142,12 +142,14 @@ export const headline = (title, ...more) => h("div", { class: "headline" }, head
 
 export const refreshButton = (refresh) => h("button", { type: "button", "data-refresh": true, onclick: () => refresh() }, "Refresh");
 
-/** An error message, with a button to retry. */
+const NAMED = /^\S*[._:]/; // a line that begins with the name of a file, a setting or a key
+
+/** An error message, a paragraph for each of its lines, with a button to retry. */
 export function problem(error, retry) {
   return h(
     "div",
     { class: "problem", role: "alert" },
-    h("p", {}, error.message),
+    error.message.split("\n").map((line) => h("p", { class: NAMED.test(line) && "exact" }, line)),
     retry && h("button", { type: "button", onclick: retry }, "Try again"),
   );
 }

@@ -118,8 +118,8 @@ export function milliseconds(value) {
   return `${short(value)} ms`;
 }
 
-/** Ends a text with a full stop. */
-export const sentence = (text) => text.replace(/\.?$/, ".");
+/** Ends a text with a full stop, if it does not end a sentence. */
+export const sentence = (text) => text.replace(/[.?!]?$/, (end) => end || ".");
 
 /** The source of a policy value, in words. */
 export const sourceName = (source) => (source === "item" ? "item in GroupTags" : source);

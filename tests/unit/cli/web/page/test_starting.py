@@ -186,10 +186,12 @@ def test_own_files_start_and_their_problems_name_no_folder_of_the_command(
     names = {path.name for path in whole} - {files.NAME}
     assert sent[0][1]["files"] == {name: base64.b64encode((folder / name).read_bytes()).decode() for name in names}
     bad = tmp_path / files.NAME
-    bad.write_text((folder / files.NAME).read_text() + "\nbogus: 1\n")
-    page.get_by_label("Files").set_input_files(bad)
+    bad.write_text((folder / files.NAME).read_text() + "\nbogus: 1\nworse: 1\n")
+    page.get_by_label("Files").set_input_files([bad, *(path for path in whole if path.name != files.NAME)])
     alert = page.get_by_role("alert")
-    expect(alert).to_contain_text("bogus")
+    expect(alert.locator("p")).to_have_text([re.compile(f"^benchmark.yaml.* {key} is") for key in ("bogus", "worse")])
+    initial = "getComputedStyle(document.querySelector('[role=alert] p'), '::first-letter').textTransform"
+    assert page.evaluate(initial) == "none"  # the name of a file
     expect(alert).not_to_contain_text("troop-ui-")
 
 

@@ -117,7 +117,6 @@ class Walk:
         The file `shell` restores the folder and the variables of the commands before, and then keeps those of these.
         """
         # bash keeps some variables of its own read-only.
-        # bash keeps some variables of its own read-only.
         keep = """export -p | grep -v "^declare -r"; printf "cd %q\\n" "$PWD" """
         state = shlex.quote(shell)
         running = subprocess.Popen(

@@ -340,10 +340,12 @@ class _PageHandler(Handler):
 
     def _passed_on(self, admitted: Admitted) -> Answer:
         """Returns the API's answer; words a refusal of API Gateway or IAM as this command does."""
-        answer = self.passed(admitted)
-        if admitted.method != "GET":
-            self.server.ahead.forget()
-            self.server.forget()
+        try:
+            answer = self.passed(admitted)
+        finally:  # also without an answer: the change may have been made
+            if admitted.method != "GET":
+                self.server.ahead.forget()
+                self.server.forget()
         if answer.status < HTTPStatus.BAD_REQUEST or is_own(answer):
             return answer
         return error_answer(

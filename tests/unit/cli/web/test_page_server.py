@@ -142,6 +142,15 @@ def test_the_api_is_passed_on(page: Page) -> None:
     assert page.ask(target="/ui/about").body == ABOUT
 
 
+def test_change_whose_answer_is_lost_outdates_what_was_read(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*_: Any, **__: Any) -> Answer:
+        raise UnreachableError("the connection was closed")
+
+    monkeypatch.setattr(page.world, "request", lost)
+    assert page.ask("PATCH", "/groups/web", b'{"opt_out": true}', **JSON).status == 502
+    assert cast(Ahead, page.server.ahead).forgotten == 1
+
+
 def test_server_lists_clock_changes_of_the_browsers_zone(page: Page) -> None:
     changes = page.ask(target="/ui/zone?name=America/Vancouver").body["changes"]
     assert {"at": "2026-11-01T09:00:00.000Z", "minutes": -420, "name": "MST"} in changes

@@ -83,8 +83,8 @@ export const seconds = (value) => (value === null || value === undefined ? null 
 export const recoveryTime = (value) => (value < 60 ? seconds(value) : duration(value));
 export const count = (value) => value.toLocaleString("en");
 
-/** A measured number with three significant digits: 20,800, 9.31 and 0.0423. */
-export const short = (value) => value.toLocaleString("en", { maximumSignificantDigits: 3 });
+/** A measured number with three significant digits, or all before the point, as in reports: 20,833, 9.31 and 0.0423. */
+export const short = (value) => value.toLocaleString("en", Math.abs(value) < 1000 ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: 0 });
 
 /** An amount as in reports: `$12.30`, and less than a dollar with more digits: `$0.0423`. */
 export function money(amount, currency) {

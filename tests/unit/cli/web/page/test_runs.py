@@ -22,7 +22,7 @@ def test_a_run_shows_its_results_and_can_be_stopped(looking: Looking) -> None:
         RUN: {"run": run(), "cells": [cell(1, "n3"), cell(2, "n6")], "resources": []},
     }
     page = looking.go(f"runs/{RUN}")
-    expect(page.get_by_role("row", name=re.compile("c002 n6 write"))).to_contain_text("timeout 3")
+    expect(page.get_by_role("row", name=re.compile("c002 n6 write"))).to_contain_text("41,667timeout 3")
     expect(page.get_by_role("button", name="Stop")).to_have_count(0)
     looking.go(f"runs/{going['run']}")
     page.get_by_role("button", name="Stop").click()
@@ -39,7 +39,7 @@ def test_rows_of_results_name_points_and_empty_cells_are_reported(looking: Looki
     looking.world.runs = {RUN: {"run": run(), "cells": cells, "resources": []}}
     page = looking.go(f"runs/{RUN}")
     phases = page.get_by_role("table", name="Measurements").get_by_text(re.compile("^write, "))
-    assert phases.all_inner_texts() == [f"write, threads=4, mix=read:2+3/write:1{more}" for more in ("", ", #2")]
+    expect(phases).to_have_text([f"write, threads=4, mix=read:2+3/write:1{more}" for more in ("", ", #2")])
     expect(page.locator("main .problem")).to_contain_text("Nothing was measured in c002:")
 
 

@@ -76,6 +76,7 @@ def answer(
     decisions: Sequence[Mapping[str, Any]],
     events: Sequence[Mapping[str, Any]],
     now: datetime,
+    zone: zones.Zone,
 ) -> str:
     """Returns one or two sentences: what happened to a unit on a day or, if nothing did, why.
 
@@ -84,11 +85,11 @@ def answer(
         decisions: all of that day, newest first, as GET /decisions returns them.
         events: all of that day, newest first, as GET /events returns them.
         now: the current time, which tells whether the day is over.
+        zone: the time zone of the unit's calendar; UTC if it is unknown.
     """
-    zone = zone_of(decisions)
     if event := min(events, key=lambda e: _WEIGHTS.get(e["status"], 2), default=None):
         others = sum(e["status"] in _TERMINATED for e in events if e is not event)
-        return _event_answer(unit, day, event, zone, others)
+        return _event_answer(unit, event, zone, others)
     if day is None:
         return f"No decision about {unit} is on record: no tick has run since it was created, or its {_EXPIRY}."
     if not decisions:
@@ -119,12 +120,10 @@ def _decisions_answer(
     return f"{unit} was not terminated on {_day(day)}: {why}{since}."
 
 
-def _event_answer(unit: str, day: date | None, event: Mapping[str, Any], zone: zones.Zone, others: int) -> str:
+def _event_answer(unit: str, event: Mapping[str, Any], zone: zones.Zone, others: int) -> str:
     instance, detail = _instance(unit, event), str(event["detail"]).rstrip(".")
-    claimed, suffix = _clock(_moment(event["at"]), zone), f": {detail}" if detail else ""
-    on = _day(day or date.fromisoformat(event["day"]))
-    ended = event.get("terminated_at")
-    terminated = f"{unit}: {instance} was terminated on {on} at {_clock(_moment(ended), zone) if ended else claimed}"
+    claimed, suffix = _local(event["at"], zone), f": {detail}" if detail else ""
+    terminated = f"{unit}: {instance} was terminated on {_local(event.get('terminated_at') or event['at'], zone)}"
     if exception := exception_of(event["method"], event.get("os_shutdown")):
         terminated += f" ({exception})"
     if others:
@@ -141,21 +140,15 @@ def _event_answer(unit: str, day: date | None, event: Mapping[str, Any], zone: z
         case Status.GROUP_DELETED:
             return f"{terminated}, and its group was deleted before it had recovered."
         case Status.CLAIMED:
-            return f"{unit}: {instance} is about to be terminated (claimed on {on} at {claimed})."
+            return f"{unit}: {instance} is about to be terminated (claimed on {claimed})."
         case Status.GONE_ELSEWHERE:
             return (
-                f"{unit}: {instance} was selected for termination on {on} at {claimed}, "
-                "but something else terminated it first."
+                f"{unit}: {instance} was selected for termination on {claimed}, but something else terminated it first."
             )
         case Status.LEASHED:
-            return (
-                f"{unit}: {instance} would have been terminated on {on} at {claimed}, but the deployment was leashed."
-            )
+            return f"{unit}: {instance} would have been terminated on {claimed}, but the deployment was leashed."
         case _:
-            return (
-                f"{unit}: {instance} was selected for termination on {on} at {claimed}, "
-                f"but the claim was abandoned{suffix}."
-            )
+            return f"{unit}: {instance} was selected for termination on {claimed}, but the claim was abandoned{suffix}."
 
 
 def _instance(unit: str, record: Mapping[str, Any]) -> str:
@@ -168,7 +161,16 @@ def _day(day: date) -> str:
 
 
 def _clock(moment: datetime, zone: zones.Zone) -> str:
-    return f"{moment.astimezone(zone):%H:%M %Z}"
+    at = moment.astimezone(zone)
+    name = at.tzname() or ""
+    return (
+        f"{at:%H:%M} {name if name.isalpha() else f'UTC{name}'}"  # many zones are called by their offset, such as -03
+    )
+
+
+def _local(moment: str, zone: zones.Zone) -> str:
+    at = _moment(moment).astimezone(zone)
+    return f"{_day(at.date())} at {_clock(at, zone)}"
 
 
 def _moment(text: str) -> datetime:

@@ -27,6 +27,7 @@ class Explanation:
         day: None if nothing is recorded of any day.
         sentence: the summary.
         decisions, events: all of that day, newest first, as the API returns them.
+        zone: the time zone of the unit's calendar; UTC if it is unknown.
     """
 
     unit: str
@@ -34,10 +35,7 @@ class Explanation:
     sentence: str
     decisions: Sequence[Mapping[str, Any]]
     events: Sequence[Mapping[str, Any]]
-
-    @property
-    def zone(self) -> zones.Zone:
-        return zone_of(self.decisions)
+    zone: zones.Zone
 
     def document(self) -> dict[str, Any]:
         """Returns the explanation in JSON's types."""
@@ -73,7 +71,10 @@ def explain(client: TroopClient, unit: str, day: date | None, now: datetime) -> 
     effective_day = day or _last_day(client, record)
     decisions = client.decisions({"unit": name, "day": effective_day.isoformat()}, _MOST) if effective_day else []
     events = _events_of(client, name, effective_day) if effective_day else []
-    return Explanation(name, effective_day, answer(name, effective_day, decisions, events, now), decisions, events)
+    # A termination on demand can come before the day's first decision.
+    zone = zone_of(decisions or client.decisions({"unit": name}, 1))
+    sentence = answer(name, effective_day, decisions, events, now, zone)
+    return Explanation(name, effective_day, sentence, decisions, events, zone)
 
 
 def _last_day(client: TroopClient, unit: Mapping[str, Any]) -> date | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cli.chaos.answers import answer, stretches
+from cli.chaos.answers import answer, stretches, zone_of
 from cli.shared import times
 from cli.shared.errors import Exit
 from tests.unit.cli.conftest import FakeApi, Run, event
@@ -42,6 +42,10 @@ def hit(status: str, **more: Any) -> dict[str, Any]:
     at = "2026-11-26T18:37:00.000Z"
     started = None if status in ("LEASHED", "CLAIMED", "GONE_ELSEWHERE", "ABANDONED") else at
     return event("web", str(DAY), status, **({"group": "web", "at": at, "terminated_at": started} | more))
+
+
+def sentence_of(day: date | None, decisions: list[dict[str, Any]], events: list[dict[str, Any]], now: datetime) -> str:
+    return answer("web", day, decisions, events, now, zone_of(decisions))
 
 
 HOLIDAY = decision(0, "holiday", "Thanksgiving Day")
@@ -179,33 +183,33 @@ SENTENCES: list[tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = [
 
 @pytest.mark.parametrize(("decisions", "events", "sentence"), SENTENCES)
 def test_a_day_in_one_sentence(decisions: list[dict[str, Any]], events: list[dict[str, Any]], sentence: str) -> None:
-    assert answer("web", DAY, decisions, events, LATER) == sentence
+    assert sentence_of(DAY, decisions, events, LATER) == sentence
 
 
 def test_a_day_that_goes_on() -> None:
     decided = [decision(5, "not-yet", "rolled for a minute later than 10:15, before 14:45")]
-    sentence = answer("web", DAY, decided, [], OPENS + timedelta(hours=2))
+    sentence = sentence_of(DAY, decided, [], OPENS + timedelta(hours=2))
     assert sentence == (
         "web has not been terminated today, Thursday 2026-11-26, so far: not yet: rolled for a minute later than "
         "10:15, before 14:45."
     )
-    assert "so far" in answer("web", DAY, decided, [], datetime(2026, 11, 27, 7, 59, tzinfo=UTC))  # 23:59 there
-    assert "so far" not in answer("web", DAY, decided, [], datetime(2026, 11, 27, 8, 0, tzinfo=UTC))
+    assert "so far" in sentence_of(DAY, decided, [], datetime(2026, 11, 27, 7, 59, tzinfo=UTC))  # 23:59 there
+    assert "so far" not in sentence_of(DAY, decided, [], datetime(2026, 11, 27, 8, 0, tzinfo=UTC))
 
 
 def test_only_what_can_still_be_claimed_is_about_to_begin() -> None:
     due = OPENS + timedelta(minutes=45)
-    assert "it is about to begin, or " in answer("web", DAY, [DUE], [], due + timedelta(minutes=15))
-    assert "about to begin" not in answer("web", DAY, [DUE], [], due + timedelta(minutes=17))
+    assert "it is about to begin, or " in sentence_of(DAY, [DUE], [], due + timedelta(minutes=15))
+    assert "about to begin" not in sentence_of(DAY, [DUE], [], due + timedelta(minutes=17))
 
 
 def test_a_day_to_come_and_no_day_at_all() -> None:
-    assert answer("web", date(2026, 12, 24), [], [], LATER) == "web: Thursday 2026-12-24 is in the future."
-    assert answer("web", None, [], [], LATER).startswith("No decision about web is on record: ")
+    assert sentence_of(date(2026, 12, 24), [], [], LATER) == "web: Thursday 2026-12-24 is in the future."
+    assert sentence_of(None, [], [], LATER).startswith("No decision about web is on record: ")
 
 
 def test_a_zone_that_this_machine_does_not_know() -> None:
-    sentence = answer("web", DAY, [decision(3, "terminate", group="web", time_zone="Mars/Olympus")], [], LATER)
+    sentence = sentence_of(DAY, [decision(3, "terminate", group="web", time_zone="Mars/Olympus")], [], LATER)
     assert "at 17:45 UTC" in sentence
 
 
@@ -267,6 +271,20 @@ def test_event_of_a_day_without_ticks_is_shown(run: Run, api: FakeApi) -> None:
     api.add("web")
     api.events = [event("web", "2026-11-28")]
     assert "terminated on Saturday 2026-11-28" in run("why", "web").stdout
+
+
+def test_a_termination_before_the_first_decision_has_the_time_of_its_zone(run: Run, api: FakeApi) -> None:
+    api.add("web")
+    api.events = [hit("RECOVERED", at="2026-11-27T00:49:00.000Z", terminated_at="2026-11-27T00:49:00.000Z")]
+    assert "terminated on Friday 2026-11-27 at 00:49 UTC" in run("why", "web").stdout  # no decision names a zone
+    api.decisions = [decision(0, "holiday", day="2026-11-25")]
+    assert "terminated on Thursday 2026-11-26 at 16:49 PST" in run("why", "web").stdout
+
+
+def test_a_zone_without_a_name_is_called_by_its_offset(run: Run, api: FakeApi) -> None:
+    api.add("web")
+    api.decisions, api.events = [decision(0, "terminate", time_zone="America/Montevideo")], [hit("LEASHED")]
+    assert "on Thursday 2026-11-26 at 15:37 UTC-03, but" in run("why", "web").stdout
 
 
 def test_nothing_on_record(run: Run, api: FakeApi, ok: Callable[..., Any]) -> None:

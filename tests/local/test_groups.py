@@ -43,6 +43,24 @@ def test_other_zones_take_over_for_a_full_one_unless_the_group_is_balanced(
     assert any("(us-east-1b)" in one["StatusMessage"] for one in activities if one["StatusCode"] == "Failed")
 
 
+def test_a_group_says_that_its_launch_template_is_gone(fleet: Fleet) -> None:
+    template = fleet.template(None)
+    group = fleet.group(1, LaunchTemplate={"LaunchTemplateId": template, "Version": "1"})
+    (instance,) = fleet.in_service(group, 1)
+    fleet.ec2.delete_launch_template(LaunchTemplateId=template)
+    fleet.ec2.terminate_instances(InstanceIds=[instance])
+    eventually(lambda: instance not in fleet.members(group))
+
+    def last() -> str:
+        activities = fleet.groups.describe_scaling_activities(AutoScalingGroupName=group)["Activities"]
+        return str(activities[0].get("StatusMessage"))
+
+    eventually(lambda: template in last())
+    other = {"LaunchTemplateId": fleet.template(None), "Version": "1"}
+    fleet.groups.update_auto_scaling_group(AutoScalingGroupName=group, LaunchTemplate=other)
+    assert fleet.in_service(group, 1)
+
+
 def test_an_instance_that_fails_a_status_check_is_replaced(fleet: Fleet) -> None:
     group = fleet.group(1)
     (instance,) = fleet.in_service(group, 1)

@@ -93,10 +93,10 @@ class Scarcity:
             self._left[limit] -= granted
         return granted
 
-    def message(self, instance_type: str, zone: str, market: str) -> str:
+    def reason(self, instance_type: str, zone: str, market: str) -> str:
+        """Returns the sentence with which AWS refuses the next launch."""
         least = min(self._limits(instance_type, market, zone), key=lambda limit: self._left[limit])
-        reason = self._reason[least].format(type=instance_type, zone=zone, limit=self._left[least])
-        return f"{reason} Launching EC2 instance failed."
+        return self._reason[least].format(type=instance_type, zone=zone, limit=self._left[least])
 
     def death(self, instance_type: str, market: str) -> tuple[str, str] | None:
         """Returns code and message of the reason for which the next instance dies while pending; None if it lives."""
@@ -130,14 +130,18 @@ def granted(
     for (zone, subnet), count in places.items():
         capacity[zone, subnet] = scarcity.grant(instance_type, count, market, zone)
         if capacity[zone, subnet] < count:
-            message = scarcity.message(instance_type, zone, market)
-            record(group, f"Launching a new EC2 instance.  Status Reason: {message}", "Failed", message)
+            fail(group, scarcity.reason(instance_type, zone, market))
     return +capacity
 
 
 def refuse(group: Any, reason: str) -> None:
     """Adds a failed launch to a group's activities, with one of the reasons of this module."""
-    message = f"{_REASONS[reason]} Launching EC2 instance failed."
+    fail(group, _REASONS[reason])
+
+
+def fail(group: Any, reason: str) -> None:
+    """Adds a failed launch to a group's activities, with the reason as a sentence."""
+    message = f"{reason} Launching EC2 instance failed."
     record(group, f"Launching a new EC2 instance.  Status Reason: {message}", "Failed", message)
 
 

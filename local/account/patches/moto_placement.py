@@ -18,7 +18,7 @@ from moto.ec2.models.launch_templates import LaunchTemplate
 from moto.ec2.utils import parse_user_data
 
 from ._wrap import wrap
-from .moto_activities import granted, record, refuse, scarcity
+from .moto_activities import fail, granted, record, refuse, scarcity
 from .moto_spot import is_outbid, is_spot
 
 _strategies: dict[str, str] = {}
@@ -35,6 +35,11 @@ def apply() -> None:
         _strategies[name] = distribution.get("CapacityDistributionStrategy", "balanced-best-effort")
         return original(self)
 
+    @wrap(FakeAutoScalingGroup, "update")
+    def update(original: Callable[..., None], self: Any, *args: Any, **named: Any) -> None:
+        original(self, *args, **named)
+        self.set_desired_capacity(self.desired_capacity)  # launches what the former template could not
+
     @wrap(LaunchTemplate, "create_version")
     def create_version(original: Callable[..., Any], self: Any, data: dict[str, Any], description: str) -> Any:
         if isinstance(data.get("UserData"), str):
@@ -45,10 +50,14 @@ def apply() -> None:
 def _launch(self: Any, count_needed: int, propagated_tags: dict[str, str]) -> None:
     if "Launch" in self._suspended_processes:
         return
+    ec2, template = self.autoscaling_backend.ec2_backend, self.ec2_launch_template
+    if template and template.id not in ec2.launch_templates:
+        fail(self, f"The specified launch template, with template ID {template.id}, does not exist.")
+        return
     tags = {**propagated_tags, **self.instance_tags, ASG_NAME_TAG: self.name}
     market = "spot" if is_spot(self) else ""
     for (zone, subnet), count in _granted(self, count_needed, market).items():
-        reservation = self.autoscaling_backend.ec2_backend.run_instances(
+        reservation = ec2.run_instances(
             self.image_id,
             count,
             self.user_data,

@@ -242,7 +242,7 @@ export function heatMap(days, since, until, to) {
   });
   drawn.classList.add("heat");
   const listed = Object.entries(days).toReversed();
-  const key = [["l2", "few", all.some((one) => one.terminations && one.terminations <= most / 2 && !one.unrecovered)], ["l4", most > 1 ? "many" : "one", all.some((one) => one.terminations > most / 2 && !one.unrecovered)], ["unrecovered", "not recovered", unrecovered], ["leashed", "leashed: would be terminated", all.some((one) => one.leashed && !one.terminations)]];
+  const key = [["l2", "few", all.some((one) => one.terminations && one.terminations <= most / 2 && !one.unrecovered)], ["l4", most > 1 ? "many" : "one", all.some((one) => one.terminations > most / 2 && !one.unrecovered)], ["unrecovered", "not recovered", unrecovered > 0], ["leashed", "leashed: would be terminated", all.some((one) => one.leashed && !one.terminations)]];
   return [
     h("p", { class: "muted" }, `${text}.`),
     drawn,

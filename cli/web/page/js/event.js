@@ -53,17 +53,15 @@ const NO_RECOVERY = { CLAIMED: "not yet", TERMINATED: "not yet", UNRECOVERED: "n
 function course(event) {
   const claimed = { what: "Claimed", at: event.at };
   if (!event.terminated_at) return [claimed, { what: "Terminated", without: event.status === "CLAIMED" ? "not yet" : "not by Troop" }];
-  const { replacement, status, recover_by: until } = event;
+  const { status, recover_by: until } = event;
   return [
     claimed,
     { what: "AWS accepted the request", at: event.terminated_at },
-    { what: "Out of service" },
-    { what: replacement ? ["Launched ", h("code", {}, replacement.instance_id)] : "Launched a replacement" },
     { what: "Recovered", at: event.recovered_at, without: [NO_RECOVERY[status], status === "TERMINATED" && until && [": it has time until ", moment(until)]] },
   ];
 }
 
-function step({ what, at, without = "not known" }, since) {
+function step({ what, at, without }, since) {
   const seconds = (new Date(at) - new Date(since)) / 1000;
   return h("li", { class: at ? "done" : null }, h("strong", {}, what), at ? moment(at) : h("span", { class: "muted" }, without), at && h("span", { class: "muted" }, `+${recoveryTime(seconds)}`));
 }

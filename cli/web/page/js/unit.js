@@ -257,7 +257,7 @@ function nextPanel(current, signal) {
 
   const skipped = ({ next_possible: possible }) => h("p", { class: "answer" }, "None while the unit is skipped", possible && [", so not before ", soon(possible)], ".");
 
-  function expected({ policy, outlook: { next_possible: possible } }) {
+  function expected({ policy, outlook: { next_possible: possible, why } }) {
     if (failure) return [h("p", {}, odds(policy)), problem(failure, load)];
     if (!ahead) return [h("p", {}, odds(policy)), loading("the forecast")];
     if (!ahead.days || ahead.not_expected) {
@@ -270,7 +270,7 @@ function nextPanel(current, signal) {
     }
     const hit = ahead.days.map(({ expected: one }) => one).find((one) => one?.hit);
     return [
-      h("p", { class: "large" }, hit ? [h("strong", {}, soon(hit.tick)), " ", badge(hit.leashed ? "would be, if unleashed" : "expected", hit.leashed ? "info" : "live")] : "None expected in the next two weeks."),
+      h("p", { class: "large" }, hit ? [h("strong", {}, soon(hit.tick)), " ", badge(hit.leashed ? "would be, if unleashed" : "expected", hit.leashed ? "info" : "live")] : `None expected in the next two weeks${why && ", if this stays so"}.`),
       ahead.halted && h("p", {}, "Chaos is halted. This is what would happen if someone resumed it now."),
       h("p", {}, odds(policy)),
     ];

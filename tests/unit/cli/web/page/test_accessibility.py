@@ -65,6 +65,7 @@ VIEWS: tuple[tuple[str, tuple[Callable[[Page], None], ...]], ...] = (
     ("units", ()),
     ("units/web", (_press("Opt out"),)),
     ("units/ledger", (_press("Opt in"),)),
+    ("units/lost", ()),
     ("units/web/policy", (_wrong_policy, _open_policy)),
     ("units/nobody", ()),
     ("events", ()),

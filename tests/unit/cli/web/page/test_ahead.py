@@ -34,6 +34,13 @@ def test_the_calendar(looking: Looking) -> None:
     expect(page.get_by_text("Open 01:00 to 04:00 in America/New_York")).to_be_visible()
 
 
+def test_a_year_without_terminations_has_no_key(looking: Looking) -> None:
+    looking.world.events = []
+    page = looking.go("calendar")
+    expect(page.get_by_text("0 terminations in a year")).to_be_visible()
+    expect(page.locator("ul.key")).to_have_text("")
+
+
 def test_calendar_of_one_unit_has_an_address(looking: Looking) -> None:
     page = looking.go("calendar?weeks=8")
     expect(page.locator(".days > li")).to_have_count(56)

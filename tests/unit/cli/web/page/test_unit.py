@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from cli.client.api import Answer
 from cli.forecasts.calendar_ahead import Basis
@@ -85,6 +85,21 @@ def test_a_skipped_unit_has_no_next_termination_until_it_is_opted_in(looking: Lo
     page.get_by_role("dialog").get_by_role("button", name="Opt in").click()
     expect(_next(page)).to_contain_text("would be, if unleashed")
     expect(page.locator(".fortnight li")).to_have_count(14)
+
+
+def test_no_termination_is_expected_only_while_the_unit_stays_as_it_is(looking: Looking) -> None:
+    def unhealthy(route: Route) -> None:
+        answer = route.fetch().json()
+        for one in answer["days"]:
+            one["expected"] = {"hit": False, "reason": "unhealthy", "detail": ""}
+        route.fulfill(json=answer)
+
+    looking.page.route("**/ui/ahead?*", unhealthy)
+    outlook = {"takes_part": True, "state": "taking part", "reason": "unhealthy", "next_possible": None}
+    looking.world.units["web"]["outlook"] = outlook | {"why": "unhealthy: web has 1 of 2 in service"}
+    page = looking.go("units/web")
+    expect(_next(page)).to_contain_text("None expected in the next two weeks, if this stays so.")
+    expect(page.get_by_text("Not now: unhealthy")).to_be_visible()
 
 
 def test_a_chart_has_no_mark_at_seconds_that_nobody_measured(looking: Looking) -> None:

@@ -15,7 +15,7 @@ _FEWEST = 2
 _NEVER_CUT = 24
 """Cells of so many characters are cut only if nothing can be omitted: part of a moment or an id is useless."""
 
-_PROSE = 12
+_PROSE = 20
 """The narrowest column of sentences."""
 
 _LEAST = 4

@@ -170,7 +170,7 @@ def test_sentences_are_cut_before_names() -> None:
     rows = [
         [Text("AnUncommonlyLongNameOfAGroup"), Text("2026-11-20 10:00:00 CET"), Text("a sentence of many words here")]
     ]
-    assert tables.floors(rows, tables.widths(rows)) == {0: 24, 1: 23, 2: 12}
+    assert tables.floors(rows, tables.widths(rows)) == {0: 24, 1: 23, 2: 20}
 
 
 def test_a_long_cell_ends_in_an_ellipsis() -> None:

@@ -270,7 +270,7 @@ function nextPanel(current, signal) {
     }
     const hit = ahead.days.map(({ expected: one }) => one).find((one) => one?.hit);
     return [
-      h("p", { class: "large" }, hit ? [h("strong", {}, soon(hit.tick)), " ", badge(hit.leashed ? "would be, if unleashed" : "expected", hit.leashed ? "info" : "live")] : `None expected in the next two weeks${why && ", if this stays so"}.`),
+      h("p", { class: "large" }, hit ? [h("strong", {}, soon(hit.tick)), " ", badge(ahead.halted ? "would be, if resumed" : hit.leashed ? "would be, if unleashed" : "expected", ahead.halted || hit.leashed ? "info" : "live")] : `None expected in the next two weeks${why && ", if this stays so"}.`),
       ahead.halted && h("p", {}, "Chaos is halted. This is what would happen if someone resumed it now."),
       h("p", {}, odds(policy)),
     ];
@@ -279,10 +279,10 @@ function nextPanel(current, signal) {
 }
 
 /** A cell for each of the next days, a column for each weekday: what happens, or the odds without the salt. */
-function fortnight({ days, time_zone: zone, assumptions }) {
+function fortnight({ days, time_zone: zone, halted, assumptions }) {
   const text = ({ expected: one, reason, chance }) => (one?.hit ? one.at : one || reason ? (one?.reason ?? reason).replaceAll("-", " ") : percent(chance));
   const cells = days.map((one) => {
-    const kind = one.expected?.hit ? (one.expected.leashed ? "would" : "hit") : one.reason ? "shut" : null;
+    const kind = one.expected?.hit ? (halted || one.expected.leashed ? "would" : "hit") : one.reason ? "shut" : null;
     return h("li", { class: kind, title: one.expected?.detail || one.detail }, h("time", { datetime: one.day }, shortDay(one.day).split(",")[0], ` ${Number(one.day.slice(8))}`), h("span", {}, text(one)));
   });
   cells[0].style.gridColumnStart = ((new Date(`${days[0].day}T00:00:00Z`).getUTCDay() + 6) % 7) + 1;

@@ -87,6 +87,20 @@ def test_a_skipped_unit_has_no_next_termination_until_it_is_opted_in(looking: Lo
     expect(page.locator(".fortnight li")).to_have_count(14)
 
 
+def test_a_halted_deployment_has_no_termination_that_is_expected(looking: Looking) -> None:
+    def halted(route: Route) -> None:
+        answer = route.fetch().json() | {"halted": True}
+        for one in answer["days"]:
+            one["expected"] = one["expected"] and one["expected"] | {"leashed": False}
+        route.fulfill(json=answer)
+
+    looking.page.route("**/ui/ahead?*", halted)
+    page = looking.go("units/web")
+    expect(_next(page)).to_contain_text("would be, if resumed")
+    expect(page.locator(".fortnight .would").first).to_be_visible()
+    expect(page.locator(".fortnight .hit")).to_have_count(0)
+
+
 def test_no_termination_is_expected_only_while_the_unit_stays_as_it_is(looking: Looking) -> None:
     def unhealthy(route: Route) -> None:
         answer = route.fetch().json()

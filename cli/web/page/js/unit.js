@@ -268,9 +268,9 @@ function nextPanel(current, signal) {
         h("p", { class: "muted small" }, `Nobody sees the moment without the deployment's salt: ${sentence(ahead.not_expected)}`),
       ];
     }
-    const hit = ahead.days.map(({ expected: one }) => one).find((one) => one?.hit);
+    const { day, expected: hit } = ahead.days.find(({ expected: one }) => one?.hit) ?? {};
     return [
-      h("p", { class: "large" }, hit ? [h("strong", {}, soon(hit.tick)), " ", badge(ahead.halted ? "would be, if resumed" : hit.leashed ? "would be, if unleashed" : "expected", ahead.halted || hit.leashed ? "info" : "live")] : `None expected in the next two weeks${why && ", if this stays so"}.`),
+      h("p", { class: "large" }, hit ? [h("strong", {}, h("time", { datetime: hit.tick }, `${shortDay(day)}, ${hit.at}`)), " ", h("span", { class: "muted" }, ahead.time_zone), " ", badge(ahead.halted ? "would be, if resumed" : hit.leashed ? "would be, if unleashed" : "expected", ahead.halted || hit.leashed ? "info" : "live")] : `None expected in the next two weeks${why && ", if this stays so"}.`),
       ahead.halted && h("p", {}, "Chaos is halted. This is what would happen if someone resumed it now."),
       h("p", {}, odds(policy)),
     ];

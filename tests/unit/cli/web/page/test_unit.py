@@ -36,6 +36,7 @@ def test_the_view_begins_with_the_next_termination_and_its_odds(looking: Looking
     expected = next(hit for hit in looking.server.ahead(2, unleashed=False)["expected"] if hit["unit"] == "web")
     card = _next(page)
     expect(card.locator("time")).to_have_attribute("datetime", expected["tick"])
+    expect(card).to_contain_text(f", {expected['at']} Europe/Vienna")  # as in the strip below
     expect(card).to_contain_text("would be, if unleashed")
     expect(card).to_contain_text("20 % chance a business day; on average every 5 business days")
     expect(card).to_contain_text("Last: Sunday, November 22, 2026, recovered in 3.1 s.")

@@ -172,6 +172,16 @@ class Fleet:
         status = self.groups[AutoScalingGroupName].refresh
         return {"InstanceRefreshes": [{"Status": status}] if status else []}
 
+    def describe_scaling_activities(self, AutoScalingGroupName: str, MaxRecords: int) -> Any:
+        if AutoScalingGroupName not in self.groups:
+            raise refusal("ValidationError", "DescribeScalingActivities", "AutoScalingGroup name not found")
+        failed = {
+            "StatusCode": "Failed",
+            "StartTime": datetime.fromtimestamp(self._now() - 60, UTC),
+            "StatusMessage": "its instances never become ready",
+        }
+        return {"Activities": [] if self.groups[AutoScalingGroupName].boots else [failed]}
+
     def terminate_instance_in_auto_scaling_group(self, InstanceId: str, ShouldDecrementDesiredCapacity: bool) -> Any:
         self.settle()
         instance = self.instances.get(InstanceId)

@@ -58,6 +58,7 @@ class Story:
             self._show_requests(traffic)
             self._show_event()
             self._deliver_again(before)
+        self._tell.say("meanwhile, beside all of the above, the benchmark ran:", "dim")
         aside.release()
         benchmark.result()
         self._show_page()

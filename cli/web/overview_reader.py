@@ -45,7 +45,7 @@ SHOWN_UNITS = 20
 _IN_PROGRESS = frozenset({"CLAIMED", "TERMINATED"})
 _SHOWN = (
     *("id", "event_id", "unit", "status", "at", "instance_id", "terminated_at", "recover_by", "recovery_seconds"),
-    "detail",
+    *("detail", "launch_failure"),
 )
 
 
@@ -189,6 +189,7 @@ class OverviewReader:
                     "desired": sum(one["desired"] for one in members),
                     "terminated_at": event.get("terminated_at") or event.get("at"),
                     "detail": event.get("detail", ""),
+                    "launch_failure": event.get("launch_failure", ""),
                 }
             )
         return sorted(rows, key=lambda row: str(row["terminated_at"] or ""))

@@ -6,6 +6,7 @@ import { change, get } from "./api.js";
 import { ENOUGH, trend } from "./charts.js";
 import { ask, once } from "./dialogs.js";
 import { badge, fill, flash, h, headline, link, name, problem, refreshButton, skeleton, table } from "./dom.js";
+import { ending } from "./event.js";
 import { ago, loaded, loadedLine, stamp } from "./freshness.js";
 import { clock, count, day as shortDay, eventAddress, hour, kind, moment, money, recoveryTime, sentence, soon, stateKind, unitAddress, words } from "./format.js";
 import { switchTile } from "./switch.js";
@@ -220,7 +221,7 @@ function unrecovered(unit, now, putBack) {
   return row(
     "bad",
     [badge("did not recover", "bad"), " ", link(unitAddress(unit.unit), name(unit.unit)), `: ${unit.in_service} of ${unit.desired} in service`, since && `, terminated ${since}`, "."],
-    unit.detail && h("p", { class: "cure" }, timed(sentence(unit.detail))),
+    ending(unit) && h("p", { class: "cure" }, timed(sentence(ending(unit)))),
     [link(eventAddress(unit.event_id), "Open"), h("button", { type: "button", "aria-label": `Return to chaos … ${unit.unit}`, onclick: () => putBack(unit) }, "Return to chaos …")],
   );
 }
@@ -320,5 +321,5 @@ const columns = (now) => [
   { label: "Unit", cell: (event) => link(unitAddress(event.unit), name(event.unit)) },
   { label: "Status", cell: (event) => badge(words(event.status), kind(event.status)) },
   { label: "Recovery time", number: true, cell: (event) => event.recovery_seconds === null ? null : recoveryTime(event.recovery_seconds) },
-  { label: "Detail", wide: true, cell: (event) => (["CLAIMED", "TERMINATED"].includes(event.status) ? progress(event, now) : event.detail || null) },
+  { label: "Detail", wide: true, cell: (event) => (["CLAIMED", "TERMINATED"].includes(event.status) ? progress(event, now) : ending(event) || null) },
 ];

@@ -196,7 +196,9 @@ def test_units_that_need_a_person_are_named_with_what_is_known(desk: Desk) -> No
     desk.world.add("orders", groups=2, unrecovered="2026-11-20#orders")
     desk.world.add("bad", problem="tag troop:probability is 'often'")
     at = "2026-11-20T10:00:05.000Z"
-    desk.world.events = [event("orders", status="UNRECOVERED", terminated_at=at, detail="capacity 1 of 2")]
+    desk.world.events = [
+        event("orders", status="UNRECOVERED", terminated_at=at, detail="capacity 1 of 2", launch_failure="a quota")
+    ]
     value = desk.reader.part("units")["value"]
     assert value["unrecovered"] == [
         {
@@ -207,6 +209,7 @@ def test_units_that_need_a_person_are_named_with_what_is_known(desk: Desk) -> No
             "desired": 6,
             "terminated_at": at,
             "detail": "capacity 1 of 2",
+            "launch_failure": "a quota",
         }
     ]
     assert [(one["unit"], "often" in one["why"]) for one in value["malformed"]] == [("bad", True)]

@@ -94,7 +94,8 @@ def test_needs_of_a_person_come_first_with_the_most_urgent_on_top(looking: Looki
     world.checks = [OK, few, out, LATE]
     world.add("orders", unrecovered=f"{today()}#orders")
     world.add("bad", problem="tag troop:probability is 'often'")
-    lost = event("orders", today(), "UNRECOVERED", detail="Launch template does not exist")
+    lost = event("orders", today(), "UNRECOVERED", detail="capacity 1 of 2", recovery_seconds=None)
+    lost["launch_failure"] = "Launch template does not exist"
     lost["terminated_at"] = moments.iso(datetime.now(UTC) - timedelta(minutes=31))
     world.events = [lost]
     page = opened(looking)

@@ -163,7 +163,7 @@ export async function show(main, signal) {
       const done = await ask({
         title: `Return ${unit.unit} to chaos?`,
         yes: "Return to chaos",
-        content: [h("p", {}, "From the next decision on, Troop can terminate instances of ", name(unit.unit), " again. Return it once the cause is repaired."), unit.detail && h("p", { class: "muted" }, timed(sentence(unit.detail)))],
+        content: [h("p", {}, "From the next decision on, Troop can terminate instances of ", name(unit.unit), " again. Return it once the cause is repaired."), ending(unit) && h("p", { class: "muted" }, timed(sentence(ending(unit))))],
         act: () => change("PATCH", `groups/${unit.id}`, { unrecovered: false }),
       });
       if (!done) return;

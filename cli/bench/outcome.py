@@ -22,6 +22,21 @@ def results(view: Mapping[str, Any]) -> None:
     done = [cell for cell in bench_cells.latest(view) if cell["status"] == CellStatus.SUCCEEDED]
     if empty := [cell["cell"] for cell in done if cell["results"] == []]:
         show.note(f"{', '.join(empty)} measured nothing: {_EMPTY}", style="yellow")
+    for cell in done:
+        if silent := silent_points(cell):
+            show.note(f"{cell['cell']}: {', '.join(silent)} measured nothing: {_EMPTY}", style="yellow")
+
+
+def silent_points(cell: Mapping[str, Any]) -> list[str]:
+    """Lists the points without results of phases that have results of other points: ``measure.2``."""
+    measured = {(row["phase"], str(row["point"])) for row in cell["results"] or () if row.get("point")}
+    phases = {phase for phase, _ in measured}
+    steps = [step["phase"].rpartition(".") for step in cell["steps"]]
+    return [
+        f"{phase}.{point}"
+        for phase, _, point in steps
+        if phase in phases and point.isdigit() and (phase, point) not in measured
+    ]
 
 
 def tell(view: Mapping[str, Any], as_json: bool, more: str | None = None) -> None:

@@ -182,16 +182,25 @@ function cellTables({ run, cells }, more) {
   const rows = cells.flatMap((cell) => (cell.results ?? []).map((result) => ({ cell, result })));
   const absent = cells.filter((cell) => cell.results_left_out && !cell.results);
   const empty = cells.filter((cell) => cell.status === "SUCCEEDED" && cell.results?.length === 0);
+  const silent = cells.filter((cell) => cell.status === "SUCCEEDED").flatMap((cell) => silentPoints(cell).map((point) => (cells.length > 1 ? `${cell.cell} ${point}` : point)));
   const several = cells.length > 1;
   const columns = several ? [{ label: "Cell", cell: ({ cell }) => label(cell) }, ...RESULTS] : RESULTS;
   return [
     h("h2", {}, "Results"),
     empty.length > 0 && h("p", { class: "problem" }, `Nothing was measured${several ? ` in ${empty.map((cell) => cell.cell).join(", ")}` : ""}: no script recorded an operation in a measured time. The report has details.`),
+    silent.length > 0 && h("p", { class: "problem" }, `No operation was recorded in ${silent.join(", ")}. The report has details.`),
     empty.length === cells.length && cells.length ? null : rows.length ? table("Measurements", columns, rows) : h("p", { class: "muted" }, run.ended_at ? "There are no results." : "No results yet. Each cell shows its results when it ends."),
     h("div", { class: "buttons" }, absent.map((cell) => h("button", { type: "button", onclick: () => more(cell.cell) }, "Load results of ", cell.cell))),
     !isShort(cells) && [h("h2", {}, "Cells"), cells.length ? table("Cells of the run", cellColumns(cells, run.reason ?? ""), cells) : h("p", { class: "muted" }, "No cell has started.")],
     run.cost && bill(run.cost),
   ];
+}
+
+/** The points without results of phases that have results of other points: "measure.2". */
+function silentPoints({ results, steps }) {
+  const measured = new Set((results ?? []).filter((row) => row.point).map((row) => `${row.phase}.${row.point}`));
+  const phases = new Set([...measured].map((point) => point.replace(/\.\d+$/, "")));
+  return steps.map((step) => step.phase).filter((step) => /\.\d+$/.test(step) && phases.has(step.replace(/\.\d+$/, "")) && !measured.has(step));
 }
 
 /** The cost of the run, item by item; the dearest first. */

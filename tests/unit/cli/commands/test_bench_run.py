@@ -47,6 +47,17 @@ def test_from_the_file_to_the_table_of_results(run: Run, api: FakeApi, file: Pat
     assert f"get its report with: troop bench report {ID}" in lines
 
 
+def test_point_without_an_operation_is_named(run: Run, api: FakeApi, file: Path) -> None:
+    steps = (*STEPS, "measure.1", "measure.2.between", "measure.2", "measure.3")
+    rows = [ROW | {"phase": "measure", "point": point} for point in (1, 3)]
+    over = run_document(*steps, "over", results=rows, **ENDED)
+    over["cells"][0]["status"] = "SUCCEEDED"
+    going(api, *LOOKS[:-1], over)
+    result = run("bench", "run", str(file))
+    assert result.exit_code == 0, result.output
+    assert "c001: measure.2 measured nothing" in " ".join(result.stderr.split())
+
+
 def test_success_without_an_operation_says_so(run: Run, api: FakeApi, file: Path) -> None:
     over = run_document(*STEPS, "over", results=[], **ENDED)
     over["cells"][0]["status"] = "SUCCEEDED"

@@ -43,6 +43,14 @@ def test_rows_of_results_name_points_and_empty_cells_are_reported(looking: Looki
     expect(page.locator("main .problem")).to_contain_text("Nothing was measured in c002:")
 
 
+def test_point_without_an_operation_is_named(looking: Looking) -> None:
+    one = cell(1, "", results=[cell(1, "")["results"][0] | {"phase": "write", "point": 1}])
+    one["steps"] = [*one["steps"], *({"phase": f"write.{n}", "at": one["steps"][0]["at"]} for n in (1, 2))]
+    looking.world.runs = {RUN: {"run": run(), "cells": [one], "resources": []}}
+    page = looking.go(f"runs/{RUN}")
+    expect(page.locator("main .problem")).to_have_text("No operation was recorded in write.2. The report has details.")
+
+
 def test_output_of_a_failure_is_shown_once_with_its_lines(looking: Looking) -> None:
     why, output = "measure.py failed on i-0abc: exit code 1", "last lines of i-0abc:\nTraceback\n  line 7"
     failed = cell(1, "n3", "FAILED") | {"reason": f"{why}\n{output}"}

@@ -360,7 +360,7 @@ def test_every_line_that_begins_with_such_a_program_is_parsed() -> None:
 
 
 @pytest.mark.parametrize(
-    "document", {block.document for block in blocks("sh")}, ids=lambda path: str(path.relative_to(ROOT))
+    "document", sorted({block.document for block in blocks("sh")}), ids=lambda path: str(path.relative_to(ROOT))
 )
 def test_the_shell_takes_every_printed_block(document: Path) -> None:
     for block in blocks("sh"):

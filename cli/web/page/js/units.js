@@ -95,7 +95,7 @@ export async function show(main, signal) {
     const all = units(state.rows);
     const hits = ordered(all.filter(matches));
     const rows = hits.slice(0, state.shown);
-    loaded(age, state.at, OLD);
+    if (state.at) loaded(age, state.at, OLD); // a filter can be typed before the first page is there
     const names = [...new Set([...all.flatMap((unit) => unit.owners), ...(filters.owner && filters.owner !== NO_OWNER ? [filters.owner] : [])])].sort(COLLATOR.compare);
     const states = new Set([...all.map((unit) => unit.state), ...(PARTS.some(([part]) => part === filters.show) ? [] : [filters.show])]);
     fill(parts, [...PARTS, ...[...states].sort(COLLATOR.compare).map((one) => [one, `State: ${one}`])].map(([value, label]) => h("option", { value, selected: value === filters.show }, label)));

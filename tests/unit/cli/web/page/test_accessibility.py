@@ -221,6 +221,7 @@ def test_every_view_is_accessible_and_fits_while_it_loads_and_when_it_fails(look
 
 def test_the_checks_find_what_is_wrong(looking: Looking) -> None:
     page = looking.page
+    expect(page.locator("tbody tr").first).to_be_visible()  # the list replaces what is in the page until then
     page.evaluate(
         "document.querySelector('main').append(Object.assign(document.createElement('img'), {src: 'icon.svg'}))"
     )

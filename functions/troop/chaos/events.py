@@ -8,7 +8,10 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import quote, unquote
 
+from troop.chaos.hypothesis import Hypothesis
 from troop.chaos.replacements import Build, Replacement
+from troop.chaos.stages import Stages
+from troop.chaos.verdict import Verdict
 from troop.faults import find_fault
 from troop.faults.fault import Fault
 from troop.shared.codec import stored
@@ -46,9 +49,12 @@ OPEN = frozenset({Status.CLAIMED, Status.TERMINATED})
 
 
 class AbandonReason(StrEnum):
-    """Why a claim terminated nothing: chaos was halted or leashed; its instance is gone; any other reason."""
+    """Why a claim terminated nothing: chaos was halted or leashed; an alarm of the unit went off; its instance is gone;
+    any other reason.
+    """
 
     SWITCHED_OFF = "switched-off"
+    ALARM = "alarm"
     GONE = "gone"
     REFUSED = "refused"
 
@@ -71,12 +77,27 @@ class Watch:
         whole: how many in a row, up to the last, found the group whole.
         whole_since: the first of these.
         checked_at: the last check; without recent ones, an open event has lost its watch.
+        short_at: the last check that found the group not whole: the recovery is between it and ``whole_since``.
     """
 
     checks: int = 0
     whole: int = 0
     whole_since: datetime | None = None
     checked_at: datetime | None = None
+    short_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Abort:
+    """An alarm of the unit went off while the event was in flight, or before its verdict.
+
+    Attributes:
+        at: when the alarm changed its state, by CloudWatch's clock.
+        alarm: its name.
+    """
+
+    at: datetime
+    alarm: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +136,15 @@ class Event:
             recorded.
         replacement: the first instance that the group launched since; None before the recovery, and without one.
         launch_failure: why Auto Scaling last failed to change the group since the termination, in its words;
-            "" without such a failure, and if the group recovered.
+            "" without such a failure.
         owner: the unit's owner at the claim; "" if it had none, and in items of earlier versions.
+        hypothesis: what the policy said at the claim; None in items of earlier versions.
+        stages: the stages of the recovery; None if not recorded.
+        running: when EC2 reported instances of the group as running, by id, in the order of the events.
+        settles_at: from when on the verdict can be given; None before the group has recovered, and without alarms.
+        verdict: None before, for claims without a termination, and in items of earlier versions.
+        abort: the first alarm that went off; None without one.
+        token: the task token of the workflow that waits for the event; "" if none waits.
     """
 
     event_id: str
@@ -146,6 +174,18 @@ class Event:
     replacement: Replacement | None = None
     launch_failure: str = field(default="", metadata=stored(omit=True))
     owner: str = field(default="", metadata=stored(omit=True))
+    hypothesis: Hypothesis | None = None
+    stages: Stages | None = None
+    running: dict[str, datetime] = field(default_factory=dict, metadata=stored(omit=lambda event: not event.running))
+    settles_at: datetime | None = None
+    verdict: Verdict | None = None
+    abort: Abort | None = None
+    token: str = field(default="", metadata=stored(omit=True))
+
+    @property
+    def awaits_verdict(self) -> bool:
+        """Whether the group has recovered, and the alarms still have time to go off."""
+        return self.status is Status.RECOVERED and self.settles_at is not None and self.verdict is None
 
     @property
     def recovery_seconds(self) -> float | None:

@@ -33,9 +33,15 @@ UNIT = "unit#"
 """Key ``unit#<unit>``: the unit's last termination, and the event because of which it has left chaos."""
 
 UNRECOVERED = "unrecovered"
-"""The set of all units that have left chaos, in the attribute ``units``. It is an index of the units' own items, which
-are authoritative.
+"""The set of all units that have left chaos, unrecovered or broken, in the attribute ``units``. It is an index of the
+units' own items, which are authoritative.
 """
+
+BROKEN = "broken"
+"""The units that were broken within the last hour, with the alarms that went off, in ``events``."""
+
+SELF_HALT = "self-halt"
+"""The halt that the deployment has given itself. It halts as long as the item exists, and only the API removes it."""
 
 STRAYS = "stray-items"
 """The stray items of ``GroupTags`` that ticks have found."""

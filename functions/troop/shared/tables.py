@@ -55,8 +55,10 @@ EVENTS_BY_OPEN = Index("by-open", "open")
 EVENTS = Table("Events", "event_id", indices=(EVENTS_BY_TIME, EVENTS_BY_UNIT, EVENTS_BY_OPEN), streamed=True)
 """Terminations. ``at`` is unique: a moment and the id."""
 
-EVENT, EVENT_OPEN = "event", "open"
-"""The values of ``kind``, which all events have, and of ``open``, which those in flight have."""
+EVENT, EVENT_OPEN, EVENT_SETTLES = "event", "open", "settles"
+"""The values of ``kind``, which all events have, and of ``open``: of those in flight, and of those that have recovered
+and await their verdict.
+"""
 
 STATE = Table("State", "key", expires="expires_at", streamed=True)
 """The switch, counters and the state of units; temporary items have ``expires_at``. :mod:`troop.shared.state_keys`

@@ -8,19 +8,20 @@ from typing import Any
 from troop.chaos.events import OPEN, SCHEMA, Event
 from troop.shared import codec, moments
 from troop.shared.aws.dynamo import plain, typed
-from troop.shared.tables import EVENT, EVENT_OPEN
+from troop.shared.tables import EVENT, EVENT_OPEN, EVENT_SETTLES
 
 
 def to_item(event: Event) -> dict[str, Any]:
     """Converts an event to a typed item, with the keys of the table's indices.
 
-    ``at`` sorts by time and is unique. Only events in flight have ``open``, so the index over it stays small.
+    ``at`` sorts by time and is unique. Only events in flight, and those that await their verdict, have ``open``, so the
+    index over it stays small.
     """
     own = {
         "schema": SCHEMA,
         "kind": EVENT,
         "at": f"{moments.iso(event.at)}#{event.event_id}",
-        "open": EVENT_OPEN if event.status in OPEN else None,
+        "open": EVENT_OPEN if event.status in OPEN else EVENT_SETTLES if event.awaits_verdict else None,
         "recovery_seconds": event.recovery_seconds,
     }
     return typed(codec.to_document(event) | own)

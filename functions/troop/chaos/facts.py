@@ -49,7 +49,8 @@ class UnitState:
     Attributes:
         last_day: the local day of its last termination, scheduled or on demand, as of its claim. Abandoned claims do
             not count.
-        unrecovered: the event from which it has not recovered; None while it takes part.
+        unrecovered: the event because of which it has left chaos; None while it takes part.
+        left_for: why it has left: ``unrecovered`` or ``broken``; None while it takes part.
         leashed_day: the last local day with a leashed record.
         last_event: the event of its last termination.
         abandoned: the last abandoned claim that used up its day.
@@ -60,6 +61,7 @@ class UnitState:
     leashed_day: date | None = None
     last_event: str | None = None
     abandoned: AbandonedClaim | None = None
+    left_for: str | None = None
 
     @property
     def last(self) -> Last:

@@ -9,10 +9,13 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from troop.chaos.decisions import Decision, decide_all
-from troop.chaos.events import Event, Status
+from troop.chaos.events import Abort, Event, Status, Watch
 from troop.chaos.facts import Account, Counts, Facts, Switch, UnitState, facts_of_units
 from troop.chaos.groups import Group, Instance
+from troop.chaos.hypothesis import Hypothesis
 from troop.chaos.policy import Policy, effective_policy
+from troop.chaos.stages import HealthySince, Stages
+from troop.chaos.verdict import AlarmRecord, AlarmState, Verdict, VerdictValue
 from troop.shared.calendars import Calendar, parse_calendar
 from troop.shared.settings import SETTINGS, Settings, parse_settings
 
@@ -135,6 +138,42 @@ def event(**changes: Any) -> Event:
             "execution": "arn:execution",
             "attempted_at": at("12:00:01"),
             "terminated_at": at("12:00:02"),
+            **changes,
+        }
+    )
+
+
+TARGETS = "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/web/6d0ecf831eec9f09"
+
+
+def judged(**changes: Any) -> Event:
+    """A termination whose group recovered after some three minutes, and whose alarm went off meanwhile."""
+    alarm = AlarmRecord(
+        "web-errors",
+        (AlarmState(at("12:00:02"), "OK"), AlarmState(at("12:01:30"), "ALARM"), AlarmState(at("12:02:30"), "OK")),
+    )
+    return event(
+        **{
+            "status": Status.RECOVERED,
+            "recovered_at": at("12:03:12"),
+            "watch": Watch(checks=4, whole=2, whole_since=at("12:03:12"), short_at=at("12:03:08")),
+            "hypothesis": Hypothesis(("web-errors",), ("web-latency",), 300),
+            "stages": Stages(
+                noticed=at("12:00:06"),
+                launched=at("12:00:11"),
+                in_service=at("12:01:12"),
+                healthy=(HealthySince(TARGETS, at("12:03:12")), HealthySince("web-classic")),
+            ),
+            "settles_at": at("12:06:12"),
+            "verdict": Verdict(
+                VerdictValue.BROKEN,
+                "web-errors was in ALARM from 20:01:30 to 20:02:30 UTC",
+                at("12:03:15"),
+                at("12:00:02"),
+                at("12:06:12"),
+                (alarm,),
+            ),
+            "abort": Abort(at("12:01:30"), "web-errors"),
             **changes,
         }
     )

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from troop.chaos.events import Event, Status, to_url
 from troop.chaos.replacements import UNKNOWN, Build, Replacement, comparison, differences
+from troop.chaos.verdict import VerdictValue
 from troop.shared.api.models import Listing, Moment, Out
 from troop.shared.wiring import environment
 
@@ -43,6 +44,72 @@ class ReplacementOut(BaseModel):
         )
 
 
+class HypothesisOut(Out):
+    """What the unit's policy expected of the termination."""
+
+    success_alarms: list[str] = Field(
+        description="Alarms that must not go off from the termination until the verdict; empty: the recovery decides"
+    )
+    stop_alarms: list[str] = Field(description="Alarms that stop chaos for the unit, without effect on the verdict")
+    recovery_within: int | None = Field(
+        description="The most seconds that the recovery may take; null for the deployment's recovery timeout"
+    )
+
+
+class HealthySinceOut(Out):
+    """The replacement's health in a traffic source."""
+
+    source: str = Field(description="A target group's ARN, or the name of a Classic Load Balancer")
+    at: Moment | None = Field(description="When a check first found it healthy there; null if not known")
+
+
+class StagesOut(Out):
+    """The stages of the recovery; null if not known."""
+
+    noticed: Moment | None = Field(description="Auto Scaling began to end the terminated instance")
+    launched: Moment | None = Field(description="Auto Scaling began to launch the first replacement")
+    running: Moment | None = Field(description="EC2 reported the replacement as running")
+    in_service: Moment | None = Field(description="Auto Scaling put the replacement into service")
+    healthy: list[HealthySinceOut] = Field(
+        description="Its health in each traffic source of the group; empty without one"
+    )
+
+
+class AlarmStateOut(Out):
+    """An alarm's state from a moment on."""
+
+    at: Moment
+    state: str = Field(description="OK, ALARM or INSUFFICIENT_DATA")
+
+
+class AlarmRecordOut(Out):
+    """What a success alarm did in the watched span."""
+
+    name: str
+    states: list[AlarmStateOut] = Field(
+        description="Its state when the span began, then each change, oldest first; empty if not known"
+    )
+    doubt: str = Field(description="Why these states prove nothing, such as that it was changed; empty for no doubt")
+
+
+class VerdictOut(Out):
+    """Whether the hypothesis held, and what was seen of it."""
+
+    value: VerdictValue = Field(description="HELD, BROKEN, or UNKNOWN if what was recorded cannot tell")
+    why: str = Field(description="One sentence")
+    at: Moment = Field(description="When it was given")
+    since: Moment = Field(description="The first moment of the watched span")
+    until: Moment = Field(description="The last moment of the watched span")
+    alarms: list[AlarmRecordOut] = Field(description="Each success alarm; empty: the recovery alone decided")
+
+
+class AbortOut(Out):
+    """The first alarm of the unit that went off before the verdict. It stops further chaos for the unit."""
+
+    at: Moment = Field(description="When the alarm changed its state, by CloudWatch's clock")
+    alarm: str
+
+
 class EventOut(BaseModel):
     """A termination's record, from its claim to the group's recovery."""
 
@@ -69,6 +136,19 @@ class EventOut(BaseModel):
     recovery_seconds: float | None = Field(
         description="Seconds from the termination to the first check that found the group recovered"
     )
+    short_at: Moment | None = Field(
+        description="The last check that found the group not yet recovered: it recovered between this and "
+        "recovered_at; null without such a check"
+    )
+    stages: StagesOut | None = Field(description="null before the first check, and for events of earlier versions")
+    hypothesis: HypothesisOut | None = Field(description="As of the claim; null for events of earlier versions")
+    settles_at: Moment | None = Field(
+        description="From then on the success alarms of the recovered group can be judged; null without any"
+    )
+    verdict: VerdictOut | None = Field(
+        description="null before it is given, without a termination, and for events of earlier versions"
+    )
+    abort: AbortOut | None = Field(description="null if no alarm of the unit went off")
     os_shutdown: bool | None = Field(
         description="Whether the operating system was shut down before the instance ended; with crash only "
         "where EC2 rejects a termination without it. null before the call to AWS, and for events of "
@@ -76,8 +156,8 @@ class EventOut(BaseModel):
     )
     detail: str
     launch_failure: str = Field(
-        description="Of a group that has not recovered: Auto Scaling's message about its last scaling activity since "
-        "the termination that failed; empty without one"
+        description="Auto Scaling's message about its last scaling activity since the termination that failed; empty "
+        "without one"
     )
     build: BuildOut | None = Field(
         description="What the instance was launched from; null for events of versions that did not record it"
@@ -109,6 +189,12 @@ class EventOut(BaseModel):
             recover_by=event.terminated_at + environment.recovery_timeout() if event.terminated_at else None,
             recovered_at=event.recovered_at,
             recovery_seconds=event.recovery_seconds,
+            short_at=event.watch.short_at,
+            stages=StagesOut.model_validate(event.stages) if event.stages else None,
+            hypothesis=HypothesisOut.model_validate(event.hypothesis) if event.hypothesis else None,
+            settles_at=event.settles_at,
+            verdict=VerdictOut.model_validate(event.verdict) if event.verdict else None,
+            abort=AbortOut.model_validate(event.abort) if event.abort else None,
             os_shutdown=event.os_shutdown,
             detail=event.detail,
             launch_failure=event.launch_failure,

@@ -11,6 +11,7 @@ from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from troop.chaos.api.event_models import EventOut, EventsOut
 from troop.chaos.aws.event_queries import BadPosition, EventFilter
 from troop.chaos.events import Event, Status, from_url
+from troop.chaos.verdict import VerdictValue
 from troop.chaos.wiring import tables
 from troop.shared.api import cursors
 from troop.shared.api.errors import MALFORMED, answers
@@ -35,6 +36,7 @@ def list_events(
         Query(min_length=1, max_length=255, description="Terminations of the Auto Scaling group of this name"),
     ] = None,
     status: Annotated[Status | None, Query()] = None,
+    verdict: Annotated[VerdictValue | None, Query(description="Terminations with this verdict")] = None,
     since: Annotated[UtcMoment | None, Query(description="From this moment on (ISO 8601 with offset)")] = None,
     until: Annotated[UtcMoment | None, Query(description="Before this moment (ISO 8601 with offset)")] = None,
     limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE)] = 25,
@@ -43,10 +45,10 @@ def list_events(
     """Lists the events that match all parameters. A page costs at most 4 queries that examine 250 events each, however
     large the table is.
     """
-    event_filter = EventFilter(unit, group, status, since, until)
+    event_filter = EventFilter(unit, group, status, since, until, verdict=verdict)
     if event_filter.since and event_filter.until and event_filter.until < event_filter.since:
         raise BadRequestError("until is before since: swap them, or omit one")
-    listing = [unit, group, status, event_filter.since, event_filter.until]
+    listing = [unit, group, status, verdict, event_filter.since, event_filter.until]
     with cursors.refused(BadPosition):
         position = cursors.decode(cursor, listing)
         page = tables.event_queries().page(event_filter, limit, position)

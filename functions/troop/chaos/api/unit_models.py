@@ -23,6 +23,12 @@ from troop.shared.aws.dynamo import jsonable
 from troop.shared.malformed import Read
 from troop.shared.wiring import environment
 
+LEFT_BY = Field(
+    description="The event because of which the unit has left chaos, until its owner returns it; null while it has not"
+)
+LEFT_FOR = Field(
+    description="Why it has left: unrecovered, or broken if its hypothesis was; null while it has not left"
+)
 PROTECTED = Field(
     description="The group's tag that protects it from Troop, troop:protected or troop:fleet; null without such a tag"
 )
@@ -74,9 +80,8 @@ class GroupOut(BaseModel):
     problems: list[str] = Field(description="Malformed values; while there are any, the unit is skipped")
     desired: int = Field(description="Desired capacity, in the group's own units")
     in_service: int = Field(description="Capacity in service and healthy, in the same units")
-    unrecovered: str | None = Field(
-        description="The event from which the unit did not recover: it is excluded from chaos"
-    )
+    unrecovered: str | None = LEFT_BY
+    left_for: str | None = LEFT_FOR
     last_day: date | None = Field(
         description="The local day of the unit's last termination; abandoned claims do not count"
     )
@@ -107,6 +112,7 @@ class GroupOut(BaseModel):
                 "desired": row.group.desired,
                 "in_service": row.group.capacity_in_service,
                 "unrecovered": row.state.unrecovered,
+                "left_for": row.state.left_for,
                 "last_day": row.state.last_day,
                 "outlook": OutlookOut.model_validate(row.outlook),
             }
@@ -191,7 +197,8 @@ class UnitOut(Listing):
     )
     version: int = Field(description="The item's version: counts changes through this API, not manual ones")
     item: dict[str, JsonValue] = Field(description="Its item in the table GroupTags; empty without one")
-    unrecovered: str | None = Field(description="The event from which it did not recover: it is excluded from chaos")
+    unrecovered: str | None = LEFT_BY
+    left_for: str | None = LEFT_FOR
     last_day: date | None = Field(description="The local day of its last termination; abandoned claims do not count")
     next_possible: Moment | None = Field(description="As in outlook")
     outlook: OutlookOut
@@ -221,6 +228,7 @@ class UnitOut(Listing):
             version=version_of(view.item),
             item=jsonable(view.item),
             unrecovered=view.state.unrecovered,
+            left_for=view.state.left_for,
             last_day=view.state.last_day,
             next_possible=view.outlook.next_possible,
             outlook=OutlookOut.model_validate(view.outlook),
@@ -289,7 +297,7 @@ class UnitPatch(In):
     )
     method: Method = Field(None, description="; ".join(f"{fault.name}: {fault.summary}" for fault in FAULTS))
     unrecovered: Literal[False] = Field(
-        False, description="If sent as false, returns a unit that did not recover to chaos"
+        False, description="If sent as false, returns a unit that did not recover, or was broken, to chaos"
     )
     version: int | None = Field(
         None, ge=0, lt=2**53, description="The version that this change expects: 409 if the unit has another one"

@@ -9,6 +9,7 @@ from typing import Any
 
 from troop.chaos.aws.event_items import from_item, name_of
 from troop.chaos.events import Event, Status
+from troop.chaos.verdict import VerdictValue
 from troop.shared import moments
 from troop.shared.aws.dynamo import typed
 from troop.shared.malformed import Malformed, read
@@ -35,11 +36,19 @@ class EventFilter:
     since: datetime | None = None
     until: datetime | None = None
     method: str | None = None
+    verdict: VerdictValue | None = None
 
     @property
     def beyond_keys(self) -> dict[str, str]:
-        """The conditions on attributes that are not keys of an index; these read items that do not match."""
-        conditions = {"group": self.group, "status": self.status and self.status.value, "method": self.method}
+        """The conditions on attributes that are not keys of an index, by their paths in an item; these read items that
+        do not match.
+        """
+        conditions = {
+            "group": self.group,
+            "status": self.status and self.status.value,
+            "method": self.method,
+            "verdict.value": self.verdict and self.verdict.value,
+        }
         return {name: value for name, value in conditions.items() if value is not None}
 
     @property
@@ -52,8 +61,8 @@ class EventFilter:
 class EventPage:
     """A page, newest first, without the malformed events. ``position`` continues after it; None at the end.
 
-    With a filter on status, group or method a page can be short, even empty, and still have a position, because reads
-    are bounded.
+    With a filter on anything but unit and time a page can be short, even empty, and still have a position, because
+    reads are bounded.
     """
 
     events: tuple[Event, ...]
@@ -107,9 +116,10 @@ class EventQueries:
         }
         if filters := event_filter.beyond_keys:
             query["Limit"] = EXAMINED
-            query["FilterExpression"] = " AND ".join(f"#{name} = :{name}" for name in filters)
-            query["ExpressionAttributeNames"] |= {f"#{name}": name for name in filters}
-            query["ExpressionAttributeValues"] |= typed({f":{name}": value for name, value in filters.items()})
+            paths = {path: path.split(".") for path in filters}
+            query["FilterExpression"] = " AND ".join(f"#{'.#'.join(path)} = :{path[0]}" for path in paths.values())
+            query["ExpressionAttributeNames"] |= {f"#{name}": name for path in paths.values() for name in path}
+            query["ExpressionAttributeValues"] |= typed({f":{paths[path][0]}": one for path, one in filters.items()})
         if position:
             event_id = position.partition("#")[2]
             query["ExclusiveStartKey"] = typed({"event_id": event_id, index.partition: value, index.sort: position})

@@ -128,6 +128,8 @@ def _unit(item: Mapping[str, Any]) -> UnitState:
     return UnitState(
         last_day=date.fromisoformat(last) if last else None,
         unrecovered=item.get("unrecovered"),
+        # Earlier versions have written no reason: units could leave for one only.
+        left_for=item.get("left_for", "unrecovered") if item.get("unrecovered") else None,
         last_event=item.get("last_event"),
         leashed_day=date.fromisoformat(leashed) if leashed else None,
         abandoned=AbandonedClaim(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -11,12 +12,13 @@ import pytest
 from handlers import api
 from tests.unit.account.account import FRIDAY, OVERDUE, Account, calls, changing
 from tests.unit.account.asking import ask
-from tests.unit.chaos.build import event
+from tests.unit.chaos.build import TARGETS, event, judged
 from troop.chaos.aws import event_queries
 from troop.chaos.aws.event_items import to_item
 from troop.chaos.aws.event_queries import EXAMINED, READS
 from troop.chaos.events import Event, Status, to_url
 from troop.chaos.replacements import Build, Replacement
+from troop.chaos.verdict import VerdictValue
 from troop.shared.api import cursors
 
 
@@ -76,6 +78,12 @@ def test_newest_first_with_everything_a_reader_needs(account: Account) -> None:
         "recover_by": "2026-11-20T23:17:00.000Z",
         "recovered_at": "2026-11-20T22:47:42.000Z",
         "recovery_seconds": 42.0,
+        "short_at": None,
+        "stages": None,
+        "hypothesis": None,
+        "settles_at": None,
+        "verdict": None,
+        "abort": None,
         "os_shutdown": None,
         "detail": "",
         "launch_failure": "",
@@ -88,6 +96,48 @@ def test_newest_first_with_everything_a_reader_needs(account: Account) -> None:
         },
     }
     assert (body["events"][1]["build"], body["events"][1]["replacement"]) == (None, None), "of an earlier version"
+
+
+def test_an_event_tells_its_stages_its_verdict_and_what_led_to_it(account: Account) -> None:
+    _put(account, judged())
+    status, body = _get(f"/events/{to_url('2026-11-20#web')}")
+    assert status == 200
+    assert (body["short_at"], body["recovered_at"]) == ("2026-11-20T20:03:08.000Z", "2026-11-20T20:03:12.000Z")
+    assert body["stages"] == {
+        "noticed": "2026-11-20T20:00:06.000Z",
+        "launched": "2026-11-20T20:00:11.000Z",
+        "running": None,
+        "in_service": "2026-11-20T20:01:12.000Z",
+        "healthy": [
+            {"source": TARGETS, "at": "2026-11-20T20:03:12.000Z"},
+            {"source": "web-classic", "at": None},
+        ],
+    }
+    assert body["hypothesis"] == {
+        "success_alarms": ["web-errors"],
+        "stop_alarms": ["web-latency"],
+        "recovery_within": 300,
+    }
+    assert body["verdict"] == {
+        "value": "BROKEN",
+        "why": "web-errors was in ALARM from 20:01:30 to 20:02:30 UTC",
+        "at": "2026-11-20T20:03:15.000Z",
+        "since": "2026-11-20T20:00:02.000Z",
+        "until": "2026-11-20T20:06:12.000Z",
+        "alarms": [
+            {
+                "name": "web-errors",
+                "states": [
+                    {"at": "2026-11-20T20:00:02.000Z", "state": "OK"},
+                    {"at": "2026-11-20T20:01:30.000Z", "state": "ALARM"},
+                    {"at": "2026-11-20T20:02:30.000Z", "state": "OK"},
+                ],
+                "doubt": "",
+            }
+        ],
+    }
+    assert body["settles_at"] == "2026-11-20T20:06:12.000Z"
+    assert body["abort"] == {"at": "2026-11-20T20:01:30.000Z", "alarm": "web-errors"}
 
 
 def test_an_empty_table_is_an_empty_page(account: Account) -> None:
@@ -112,6 +162,22 @@ def test_filters(account: Account) -> None:
     assert numbers(since="2026-11-20T14:50:00-08:00", unit="db", limit=2) == [10, 8]
     assert numbers(since="2026-11-20T22:50:00Z", until="2026-11-20T22:50:00Z") == []
     assert numbers(unit="nobody") == []
+
+
+def test_events_by_their_verdict(account: Account) -> None:
+    verdict = judged().verdict
+    assert verdict
+    held = replace(verdict, value=VerdictValue.HELD)
+    _put(account, _event(0, verdict=held), _event(1, verdict=verdict), _event(2), _event(3, "db", verdict=verdict))
+
+    def numbers(**query: Any) -> list[int]:
+        return _numbers(_get("/events", **query)[1])
+
+    assert numbers(verdict="BROKEN") == [3, 1]
+    assert numbers(verdict="BROKEN", unit="db", status="RECOVERED") == [3]
+    assert numbers(verdict="HELD") == [0]
+    assert numbers(verdict="UNKNOWN") == []
+    assert _get("/events", verdict="broken")[0] == 400
 
 
 def test_events_of_a_group_whatever_its_unit(account: Account) -> None:

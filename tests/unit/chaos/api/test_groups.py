@@ -58,6 +58,7 @@ class TestListing:
                     "desired": 3,
                     "in_service": 3,
                     "unrecovered": "2026-11-19#web",
+                    "left_for": "unrecovered",
                     "last_day": "2026-11-19",
                     "outlook": {
                         "state": "opted out",

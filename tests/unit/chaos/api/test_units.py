@@ -63,6 +63,7 @@ class TestUnit:
             "version": 0,
             "item": {"unit": "web", "min_healthy": 3, "stop_alarms": ["a", "b"], "owner": "shop"},
             "unrecovered": None,
+            "left_for": None,
             "last_day": None,
             "next_possible": "2026-11-20T17:00:00.000Z",
             "outlook": {
@@ -216,14 +217,13 @@ class TestUnit:
         assert unit["next_possible"] is None
         assert get("/groups")["groups"][0]["problems"] == unit["problems"]
 
-    def test_a_unit_that_has_left_chaos(self, account: Account) -> None:
-        account.put("State", typed({"key": "unit#web", "last_day": str(FRIDAY), "unrecovered": f"{FRIDAY}#web"}))
+    @pytest.mark.parametrize(("stored", "left_for"), [({}, "unrecovered"), ({"left_for": "broken"}, "broken")])
+    def test_a_unit_that_has_left_chaos(self, account: Account, stored: dict[str, str], left_for: str) -> None:
+        left = {"key": "unit#web", "last_day": str(FRIDAY), "unrecovered": f"{FRIDAY}#web"}
+        account.put("State", typed(left | stored))
         unit = get("/groups/web")
-        assert (unit["unrecovered"], unit["last_day"], unit["next_possible"]) == (
-            f"{FRIDAY}#web",
-            str(FRIDAY),
-            None,
-        )
+        assert (unit["unrecovered"], unit["left_for"]) == (f"{FRIDAY}#web", left_for)
+        assert (unit["last_day"], unit["next_possible"]) == (str(FRIDAY), None)
 
     @pytest.mark.parametrize("unit", ["web/api v1", "ünïcode~%#?", "a" * 255, "..", "$(x)", "a" * 256])
     def test_any_name(self, account: Account, unit: str) -> None:

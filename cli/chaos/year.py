@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from statistics import median
 from typing import Any
 
+from cli.chaos.stage_times import stage_seconds
 from troop.chaos.slowness import is_slow, usual
 
 DAYS = 365
@@ -56,7 +57,8 @@ def recoveries(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Returns the last recoveries of one unit, oldest first, and the seconds that its newest method usually takes.
 
     A recovery is slow by the unit's earlier ones by the same method. An event that has not recovered in time has no
-    ``seconds``. The usual time is None while the unit has too few recoveries.
+    ``seconds``; ``stages`` has those of each stage. ``verdict`` is its value, None without one. The usual time is None
+    while the unit has too few recoveries.
 
     Args:
         events: of one unit, newest first.
@@ -70,7 +72,16 @@ def recoveries(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             continue
         newest, before = method, earlier.setdefault(method, [])
         slow = seconds is not None and is_slow(seconds, usual(before))
-        points.append({"event_id": event["event_id"], "day": event["day"], "seconds": seconds, "slow": slow})
+        points.append(
+            {
+                "event_id": event["event_id"],
+                "day": event["day"],
+                "seconds": seconds,
+                "slow": slow,
+                "stages": stage_seconds(event),
+                "verdict": (event.get("verdict") or {}).get("value"),
+            }
+        )
         if seconds is not None:
             before.insert(0, seconds)
     return {"points": points[-LAST:], "usual": usual(earlier.get(newest, []))}

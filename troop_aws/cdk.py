@@ -72,6 +72,7 @@ class Settings(TypedDict, total=False):
     method: str
     max_per_day: int
     max_in_flight: int
+    halt_after_broken: int
     on_demand: bool
     recovery_timeout_minutes: int
     decision_retention_days: int

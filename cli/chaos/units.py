@@ -35,7 +35,7 @@ def lapse(unit: Mapping[str, Any]) -> str:
 
 
 def missing_alarms(unit: Mapping[str, Any]) -> list[str]:
-    """Returns a sentence for each stop alarm that does not exist."""
+    """Returns a sentence for each alarm of a policy that does not exist."""
     missing = unit.get("missing_alarms") or ()
     return [f"The alarm {name} does not exist: until it does, {unit['unit']} is skipped." for name in missing]
 

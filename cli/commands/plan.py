@@ -34,7 +34,7 @@ from troop.shared.settings import Settings
 
 _DROPPED = ("due", "tick", "why")
 
-_AS_THEY_ARE = "instance refreshes, stop alarms and the health reported by load balancers stay as they are now"
+_AS_THEY_ARE = "instance refreshes, alarms and the health reported by load balancers stay as they are now"
 
 MOST_DAYS = 92
 """The most days of a unit."""

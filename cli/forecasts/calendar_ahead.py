@@ -21,7 +21,7 @@ from troop.shared.calendars import Calendar, clock
 DAYS_AHEAD = 14
 """The days within which the next open one is looked for: enough for every usual holiday."""
 
-TAKEN_FOR_GRANTED = (*ASSUMPTIONS, "stop alarms are OK, and no instance refresh is under way")
+TAKEN_FOR_GRANTED = (*ASSUMPTIONS, "alarms are OK, and no instance refresh is under way")
 
 
 @dataclass(frozen=True)

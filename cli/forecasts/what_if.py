@@ -24,7 +24,7 @@ Salt = Annotated[str | None, typer.Option("--salt", help="The key of the rolls, 
 
 FILE_ASSUMPTIONS = (
     "nothing was terminated before, and nothing is halted or leashed",
-    "stop alarms are OK, and no instance refresh is under way",
+    "alarms are OK, and no instance refresh is under way",
     "SSM Change Calendars are open",
 )
 """Further assumptions for groups of a file."""

@@ -62,6 +62,7 @@ def settings(max_per_day: int, max_in_flight: int, method: str, leashed: bool) -
             "on_demand": True,
             "units": UNITS,
             "calendars": {"default": calendar},
+            "halt_after_broken": 3,
             "recovery_timeout_minutes": 5,
             "decision_retention_days": 90,
             "benchmarks": True,

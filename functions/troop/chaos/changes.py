@@ -9,10 +9,6 @@ from typing import Any
 
 from troop.chaos.policy import PARSERS
 from troop.shared.state_keys import UNIT
-from troop.shared.values import BadValue
-
-MOST_NAMES = 50
-"""The most stop alarms in an item."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +63,7 @@ def to_store(key: str, value: Any) -> Any:
     parsed = PARSERS[key](value)
     if isinstance(parsed, date):
         return parsed.isoformat()
-    if isinstance(parsed, tuple):
-        if len(parsed) > MOST_NAMES:
-            raise BadValue(f"at most {MOST_NAMES} names")
-        return list(parsed)
-    return parsed
+    return list(parsed) if isinstance(parsed, tuple) else parsed
 
 
 def version_of(item: Mapping[str, Any]) -> int:

@@ -167,10 +167,11 @@ def only_protected_instances(facts: Facts, group: Group) -> str | None:
 def stop_alarm(facts: Facts) -> Refusal | None:
     if facts.alarms is None:
         return None
-    for name in facts.policy.stop_alarms.value:
+    hypothesis = facts.policy.hypothesis
+    for name in hypothesis.alarms:
         state = facts.alarms.get(name, "unknown: there is no such alarm")
         if state != "OK":  # INSUFFICIENT_DATA is no evidence of health
-            return Refusal("stop-alarm", f"stop alarm {name} is {state}")
+            return Refusal("stop-alarm", f"{hypothesis.role_of(name)} {name} is {state}")
     return None
 
 

@@ -23,3 +23,7 @@ class Hypothesis:
     def alarms(self) -> tuple[str, ...]:
         """All alarms, each once. All of them must be OK at the claim, and each one stops chaos for the unit."""
         return tuple(dict.fromkeys(self.success_alarms + self.stop_alarms))
+
+    def role_of(self, alarm: str) -> str:
+        """Returns what an alarm is here, in words that precede its name."""
+        return "success alarm" if alarm in self.success_alarms else "stop alarm"

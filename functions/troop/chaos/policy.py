@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from troop import faults
 from troop.chaos.groups import Group
+from troop.chaos.hypothesis import Hypothesis
 from troop.chaos.near_keys import folded_tag, named, shown
 from troop.chaos.units import LONGEST_UNIT_BYTES, is_unit
 from troop.shared import values
@@ -22,9 +23,17 @@ TAG_PREFIX = "troop:"
 LONGEST_ALARM = 255
 """The most characters of an alarm's name. CloudWatch refuses a request that contains a longer one."""
 
+MOST_ALARMS = 50
+"""The most names in a value: every event stores them."""
+
+LONGEST_RECOVERY = 86_400
+"""The most seconds of ``recovery_within``."""
+
 
 def _alarms(value: Any) -> tuple[str, ...]:
     names = values.names(value)
+    if len(names) > MOST_ALARMS:
+        raise values.BadValue(f"at most {MOST_ALARMS} names")
     if any(len(name) > LONGEST_ALARM for name in names):
         raise values.BadValue(f"names separated by commas, of at most {LONGEST_ALARM} characters each")
     return names
@@ -40,6 +49,8 @@ PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "reason": values.text(),
     "owner": values.text(),
     "stop_alarms": _alarms,
+    "success_alarms": _alarms,
+    "recovery_within": values.whole(1, LONGEST_RECOVERY),
     "calendar": values.text(),
     "method": parse_method,
 }
@@ -95,6 +106,7 @@ class Policy:
     Attributes:
         takes_part: whether chaos may select it, by opt-out or opt-in.
         until: the last day of the current opt-out; None without an opt-out, or without an end.
+        recovery_within: see :class:`Hypothesis`; None if not set.
         reason, owner: free text from people; "" if not set.
         problems: malformed values, one sentence each; if there are any, do not use the other values.
     """
@@ -107,9 +119,16 @@ class Policy:
     method: SourcedValue[str]
     calendar: SourcedValue[str]
     stop_alarms: SourcedValue[tuple[str, ...]]
+    success_alarms: SourcedValue[tuple[str, ...]]
+    recovery_within: SourcedValue[int | None]
     reason: SourcedValue[str]
     owner: SourcedValue[str]
     problems: tuple[str, ...] = ()
+
+    @property
+    def hypothesis(self) -> Hypothesis:
+        """The hypothesis of a termination that is claimed under this policy."""
+        return Hypothesis(self.success_alarms.value, self.stop_alarms.value, self.recovery_within.value)
 
     def as_dict(self) -> dict[str, dict[str, Any]]:
         """Returns ``{key: {"value": ..., "source": ...}}`` in JSON's types, for records and responses."""
@@ -149,8 +168,8 @@ def effective_policy(
 ) -> Policy:
     """Computes the policy of a unit: the strictest of its groups' policies.
 
-    Any opt-out wins (the one that lasts longest), then the smallest probability, the largest minimum and distance, the
-    gentlest method and all stop alarms together. Groups on different calendars are malformed.
+    Any opt-out wins (the one that lasts longest), then the smallest probability and time to recover, the largest
+    minimum and distance, the gentlest method and all alarms together. Groups on different calendars are malformed.
 
     Args:
         groups: the unit's groups, at least one.
@@ -257,6 +276,8 @@ def _defaults(settings: Settings) -> _Layer:
         "method": settings.method,
         "calendar": "default",
         "stop_alarms": (),
+        "success_alarms": (),
+        "recovery_within": None,
         "reason": "",
         "owner": "",
     }
@@ -292,13 +313,15 @@ def _strictest(members: Sequence[dict[str, SourcedValue[Any]]]) -> tuple[dict[st
     def pick(key: str, rank: Callable[[Any], Any]) -> SourcedValue[Any]:
         return min((m[key] for m in members), key=lambda s: rank(s.value))
 
+    def together(key: str) -> SourcedValue[Any]:
+        alarms = [m[key] for m in members]
+        sources = ", ".join(dict.fromkeys(a.source for a in alarms if a.value)) or alarms[0].source
+        return SourcedValue(tuple(dict.fromkeys(name for a in alarms for name in a.value)), sources)
+
     problems = []
     calendars = sorted({str(m["calendar"].value) for m in members})
     if len(calendars) > 1:
         problems.append("its groups are on different calendars: " + ", ".join(calendars))
-    alarms = [m["stop_alarms"] for m in members]
-    merged_alarms = tuple(dict.fromkeys(name for a in alarms for name in a.value))
-    sources = ", ".join(dict.fromkeys(a.source for a in alarms if a.value)) or alarms[0].source
     # The reason comes from the group whose opt-out lasts longest.
     decisive = min(members, key=lambda m: (m["takes_part"].value, -(m["until"].value or date.max).toordinal()))
     return {
@@ -309,7 +332,9 @@ def _strictest(members: Sequence[dict[str, SourcedValue[Any]]]) -> tuple[dict[st
         "min_days_between": pick("min_days_between", lambda v: -v),
         "method": pick("method", lambda v: -faults.gentleness(v)),
         "calendar": members[0]["calendar"],
-        "stop_alarms": SourcedValue(merged_alarms, sources),
+        "stop_alarms": together("stop_alarms"),
+        "success_alarms": together("success_alarms"),
+        "recovery_within": pick("recovery_within", lambda v: v or LONGEST_RECOVERY + 1),
         "reason": decisive["reason"] if decisive["reason"].value else pick("reason", lambda v: not v),
         "owner": pick("owner", lambda v: not v),
     }, problems

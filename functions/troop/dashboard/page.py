@@ -212,7 +212,14 @@ def _value(value: Any) -> str:
     return "—" if value is None or value == "" else str(value)
 
 
-_EXAMPLES = {"stop_alarms": ("ALARM",), "owner": "OWNER", "reason": "REASON"}
+_ALARM = ("ALARM",)
+_EXAMPLES = {
+    "stop_alarms": _ALARM,
+    "success_alarms": _ALARM,
+    "recovery_within": "SECONDS",
+    "owner": "OWNER",
+    "reason": "REASON",
+}
 """Placeholders for values that are not set."""
 
 

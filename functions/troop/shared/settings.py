@@ -264,6 +264,10 @@ class Settings:
     max_in_flight: int = Setting(Section.CHAOS, 5, values.whole(1, 1000), higher=MORE_TERMINATIONS).means(
         "The most terminations of the whole deployment whose groups have not recovered yet."
     )
+    halt_after_broken: int = Setting(Section.CHAOS, 3, values.whole(0, 100)).means(
+        "The deployment halts itself when this many units were broken within an hour: an alarm went off, or the group "
+        "did not recover in time. Units that one alarm has broken count once. 0: never."
+    )
     on_demand: bool = Setting(Section.CHAOS, True, values.boolean, higher=MORE_TERMINATIONS).means(
         "Whether the API accepts requests to terminate an instance (`troop terminate`). IAM controls who can send them."
     )

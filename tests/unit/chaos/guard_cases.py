@@ -279,6 +279,22 @@ CASES: list[Case] = [
     Case(
         stop_alarm,
         "stop-alarm",
+        "success alarm orders is ALARM",
+        {"item": {"success_alarms": ["orders"]}, "alarms": {"orders": "ALARM"}},
+        {"item": {"success_alarms": ["orders"]}, "alarms": {"orders": "OK"}},
+    ),
+    Case(
+        stop_alarm,
+        "stop-alarm",
+        "success alarm orders is INSUFFICIENT_DATA",
+        {
+            "item": ALARMED | {"success_alarms": ["orders"]},
+            "alarms": dict.fromkeys(ALARMED["stop_alarms"], "OK") | {"orders": "INSUFFICIENT_DATA"},
+        },
+    ),
+    Case(
+        stop_alarm,
+        "stop-alarm",
         "stop alarm latency is unknown: there is no such alarm",
         {"item": ALARMED, "alarms": {"errors": "OK"}},
     ),

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from troop.chaos.changes import MOST_NAMES, to_store, version_of
-from troop.chaos.policy import LONGEST_ALARM, PARSERS
+from troop.chaos.changes import to_store, version_of
+from troop.chaos.policy import LONGEST_ALARM, MOST_ALARMS, PARSERS
 from troop.shared.values import BadValue
 
 
@@ -31,6 +31,8 @@ from troop.shared.values import BadValue
         ("stop_alarms", "web-5xx, web-slow", ["web-5xx", "web-slow"]),
         ("stop_alarms", ["a,b", "c"], ["a,b", "c"]),
         ("stop_alarms", [], []),
+        ("success_alarms", "web-5xx", ["web-5xx"]),
+        ("recovery_within", "300", 300),
         ("calendar", "default", "default"),
         ("method", "drain", "drain"),
     ],
@@ -50,9 +52,12 @@ def test_value_is_stored_in_the_type_of_its_key(key: str, value: Any, stored: An
         ("min_healthy", 0, "a whole number from 1 to 10000"),
         ("until", "tomorrow", "a date as YYYY-MM-DD"),
         ("reason", "", "text of 1 to 256 characters"),
-        ("stop_alarms", ["a"] + [f"b{n}" for n in range(MOST_NAMES)], "at most 50 names"),
+        ("stop_alarms", ["a"] + [f"b{n}" for n in range(MOST_ALARMS)], "at most 50 names"),
         ("stop_alarms", ["x" * (LONGEST_ALARM + 1)], "of at most 255 characters each"),
         ("stop_alarms", [1], "names separated by commas"),
+        ("success_alarms", [f"b{n}" for n in range(MOST_ALARMS + 1)], "at most 50 names"),
+        ("recovery_within", 0, "a whole number from 1 to 86400"),
+        ("recovery_within", "5m", "a whole number from 1 to 86400"),
         ("method", "gently", "one of crash, shutdown, drain"),
     ],
 )

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.unit.chaos.build import TWO_MORE, group, policy, settings, tagged, unit_policy
+from troop.chaos.hypothesis import Hypothesis
 from troop.chaos.policy import VALUES, effective_policy
 
 SETTINGS_VALUES = settings(probability=0.2, min_days_between=1, calendars=TWO_MORE)
@@ -21,6 +22,8 @@ FROM_SETTINGS: dict[str, Any] = {
     "method": "crash",
     "calendar": "default",
     "stop_alarms": [],
+    "success_alarms": [],
+    "recovery_within": None,
     "reason": "",
     "owner": "",
 }
@@ -32,6 +35,8 @@ BY_TAG = {
     "method": ("drain", "method", "drain"),
     "calendar": ("night", "calendar", "night"),
     "stop_alarms": ("high-cpu, errors", "stop_alarms", ["high-cpu", "errors"]),
+    "success_alarms": ("slow", "success_alarms", ["slow"]),
+    "recovery_within": ("300", "recovery_within", 300),
     "reason": ("a migration", "reason", "a migration"),
     "owner": ("team-web", "owner", "team-web"),
 }
@@ -43,6 +48,8 @@ BY_ITEM: dict[str, tuple[Any, str, Any]] = {
     "method": ("drain", "method", "drain"),
     "calendar": ("day", "calendar", "day"),
     "stop_alarms": ({"b", "a"}, "stop_alarms", ["a", "b"]),
+    "success_alarms": (["b", "a"], "success_alarms", ["b", "a"]),
+    "recovery_within": (Decimal(240), "recovery_within", 240),
     "reason": ("an audit", "reason", "an audit"),
     "owner": ("team-db", "owner", "team-db"),
 }
@@ -230,9 +237,29 @@ def test_an_item_holds_for_all_members() -> None:
     assert effective.as_dict()["probability"] == {"value": 0.7, "source": "item"}
 
 
-def test_stop_alarms_add_up() -> None:
-    effective = unit_policy(tagged("web-1", stop_alarms="a,b"), tagged("web-2", stop_alarms="b,c"), group("web-3"))
-    assert effective.as_dict()["stop_alarms"] == {"value": ["a", "b", "c"], "source": "tag of web-1, tag of web-2"}
+@pytest.mark.parametrize("key", ["stop_alarms", "success_alarms"])
+def test_alarms_add_up(key: str) -> None:
+    effective = unit_policy(tagged("web-1", **{key: "a,b"}), tagged("web-2", **{key: "b,c"}), group("web-3"))
+    assert effective.as_dict()[key] == {"value": ["a", "b", "c"], "source": "tag of web-1, tag of web-2"}
+
+
+@pytest.mark.parametrize(
+    ("tags", "value", "source"),
+    [
+        (("300", "120"), 120, "tag of web-2"),
+        ((None, "86400"), 86400, "tag of web-2"),
+        ((None, None), None, "settings"),
+    ],
+)
+def test_the_shortest_recovery_is_the_units(tags: tuple[str | None, ...], value: int | None, source: str) -> None:
+    members = [tagged(f"web-{n}", **({"recovery_within": text} if text else {})) for n, text in enumerate(tags, 1)]
+    assert unit_policy(*members).as_dict()["recovery_within"] == {"value": value, "source": source}
+
+
+def test_the_hypothesis_is_what_the_policy_says() -> None:
+    effective = unit_policy(tagged(stop_alarms="a, b", success_alarms="c, b", recovery_within="90"))
+    assert effective.hypothesis == Hypothesis(("c", "b"), ("a", "b"), 90)
+    assert effective.hypothesis.alarms == ("c", "b", "a")
 
 
 def test_the_opt_out_that_lasts_longest_is_heard_and_says_why() -> None:

@@ -94,6 +94,8 @@ def policy(**values: Any) -> Policy:
         "method": sourced("crash"),
         "calendar": sourced("default"),
         "stop_alarms": sourced(()),
+        "success_alarms": sourced(()),
+        "recovery_within": sourced(None),
         "reason": sourced(""),
         "owner": sourced(""),
     }

@@ -83,6 +83,8 @@ VALUES = {
     "reason": names,
     "owner": names,
     "stop_alarms": st.lists(names, min_size=1, max_size=3).map(tuple),
+    "success_alarms": st.lists(names, min_size=1, max_size=3).map(tuple),
+    "recovery_within": st.integers(1, 86_400),
 }
 
 

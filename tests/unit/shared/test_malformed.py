@@ -20,6 +20,8 @@ MALFORMED = {
     "reason": (" ", "text of 1 to 256 characters"),
     "owner": ("x" * 257, "text of 1 to 256 characters"),
     "stop_alarms": ("a,,b", "names separated by commas, none of them empty"),
+    "success_alarms": (",".join(f"alarm-{n}" for n in range(51)), "at most 50 names"),
+    "recovery_within": ("86401", "a whole number from 1 to 86400"),
     "calendar": ("", "text of 1 to 256 characters"),
     "method": ("explode", "one of crash, shutdown, drain"),
 }

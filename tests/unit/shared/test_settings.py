@@ -31,6 +31,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("method", "explode", "one of crash, shutdown, drain"),
     ("max_per_day", 0, "a whole number from 1 to 100000"),
     ("max_in_flight", 1001, "a whole number from 1 to 1000"),
+    ("halt_after_broken", 101, "a whole number from 0 to 100"),
     ("recovery_timeout_minutes", 721, "a whole number from 1 to 720"),
     ("decision_retention_days", 3651, "a whole number from 1 to 3650"),
     ("benchmarks", "some", "true or false"),

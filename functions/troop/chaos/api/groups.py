@@ -63,7 +63,7 @@ def get_unit(unit: _Unit) -> UnitOut:
     and it has no item.
 
     Costs at most two items, three queries and four calls to Auto Scaling, and one more call for a unit without group
-    and item. For the name of a group it costs that twice, and one call. Stop alarms cost one call to CloudWatch.
+    and item. For the name of a group it costs that twice, and one call. Alarms cost one call to CloudWatch.
     """
     name, units, now = _unit(unit), services.units(), environment.now()
     view = units.view(name, now)
@@ -115,7 +115,7 @@ def change_unit(unit: _Unit, body: Annotated[UnitPatch, Body()]) -> UnitOut:
 
 
 def _unit_out(view: UnitView) -> UnitOut:
-    names = view.policy.stop_alarms.value
+    names = view.policy.hypothesis.alarms
     return UnitOut.from_view(view, missing_alarms(quick_client("cloudwatch"), names) if names else [])
 
 

@@ -64,7 +64,7 @@ _ANSWERS = answers("", 400, 404) | {
 )
 def terminate(body: Annotated[TerminationIn, Body()]) -> Response[Any]:
     """Terminates an instance of a group. Ignores probability, calendar and freezes; obeys halt, leash, opt-out,
-    protection, minimum size, health, stop alarms and caps. Counts as the unit's termination of the day, unless it is
+    protection, minimum size, health, alarms and caps. Counts as the unit's termination of the day, unless it is
     abandoned. When the answer arrives, the instance is claimed and recorded; a workflow carries out the claim and
     watches the group. The header Location points to the event. Repeating the key returns the recorded event, so a
     retry is safe after any failure.

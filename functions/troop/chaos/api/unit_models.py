@@ -9,12 +9,12 @@ from pydantic import BaseModel, BeforeValidator, Field, JsonValue
 from pydantic_core import PydanticCustomError
 
 from troop.chaos.api.event_models import EventOut
-from troop.chaos.changes import MOST_NAMES, Change, to_store, version_of
+from troop.chaos.changes import Change, to_store, version_of
 from troop.chaos.flows.units import GroupRow, UnitView
 from troop.chaos.groups import Group
 from troop.chaos.guards import protecting_tag
 from troop.chaos.outlook import TAKING_PART
-from troop.chaos.policy import LONGEST_ALARM, PARSERS, SourcedValue
+from troop.chaos.policy import LONGEST_ALARM, LONGEST_RECOVERY, MOST_ALARMS, PARSERS, SourcedValue
 from troop.chaos.units import unit_to_url
 from troop.faults import FAULTS, names
 from troop.shared import moments, values
@@ -49,7 +49,7 @@ class OutlookOut(Out):
     takes_part: bool = Field(description="Whether only a reason that passes by itself can prevent a termination")
     reason: str | None = Field(
         description="What prevents a termination now: a reason of a decision, or no-groups; null if only the roll can, "
-        "or what only a tick reads: SSM Change Calendars, instance refreshes, stop alarms, load balancers, tags of "
+        "or what only a tick reads: SSM Change Calendars, instance refreshes, alarms, load balancers, tags of "
         "instances"
     )
     why: str = Field(description='The reason with its numbers, in words; "" without one')
@@ -192,7 +192,7 @@ class UnitOut(Listing):
     policy: dict[str, SourcedOut] = Field(description="Today's policy by key: the strictest of its groups")
     problems: list[str] = Field(description="Malformed values; while there are any, the unit is skipped")
     missing_alarms: list[str] | None = Field(
-        description="Stop alarms that do not exist: the unit is skipped until they do; null if CloudWatch "
+        description="Alarms of the policy that do not exist: the unit is skipped until they do; null if CloudWatch "
         "does not answer"
     )
     version: int = Field(description="The item's version: counts changes through this API, not manual ones")
@@ -259,6 +259,7 @@ def _as_stored(key: str) -> BeforeValidator:
 
 _Text = Annotated[str, Field(min_length=1, max_length=256, pattern=r"\S")]
 _Name = Annotated[str, Field(min_length=1, max_length=LONGEST_ALARM, pattern=r"\S")]
+_Alarms = Annotated[list[_Name], Field(max_length=MOST_ALARMS)]
 _FaultName = Annotated[str, Field(json_schema_extra={"enum": list(names())})]
 Method = Annotated[_FaultName | None, _as_stored("method")]
 """The name of a fault, or null."""
@@ -289,9 +290,18 @@ class UnitPatch(In):
     )
     reason: Annotated[_Text | None, _as_stored("reason")] = Field(None, description="Reason shown with the decision")
     owner: Annotated[_Text | None, _as_stored("owner")] = Field(None, description="Owner of the unit")
-    stop_alarms: Annotated[Annotated[list[_Name], Field(max_length=MOST_NAMES)] | None, _as_stored("stop_alarms")] = (
-        Field(None, description="CloudWatch alarms that must be OK")
+    stop_alarms: Annotated[_Alarms | None, _as_stored("stop_alarms")] = Field(
+        None,
+        description="CloudWatch alarms that must be OK for a termination, and that stop chaos for the unit as soon as "
+        "one goes off",
     )
+    success_alarms: Annotated[_Alarms | None, _as_stored("success_alarms")] = Field(
+        None,
+        description="Like stop_alarms. Besides, a termination is BROKEN if one goes off until its verdict",
+    )
+    recovery_within: Annotated[
+        Annotated[int, Field(ge=1, le=LONGEST_RECOVERY)] | None, _as_stored("recovery_within")
+    ] = Field(None, description="Seconds in which the unit must recover; a termination is BROKEN if it takes longer")
     calendar: Annotated[_Text | None, _as_stored("calendar")] = Field(
         None, description="One of the settings' calendars"
     )

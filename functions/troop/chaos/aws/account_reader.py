@@ -77,8 +77,8 @@ class AccountReader:
 
     def details_reader(self) -> Callable[[list[Facts]], list[Facts]]:
         """Returns a function that adds details to the facts of units that are due: instance refreshes, one call a
-        group; the states of stop alarms; the health in the traffic sources, one call for each; and which candidates EC2
-        protects, two or a few more calls a unit.
+        group; the states of their alarms; the health in the traffic sources, one call for each; and which candidates
+        EC2 protects, two or a few more calls a unit.
 
         The function is for one tick or plan: it limits the calls, and makes none after an error that affects all units.
         """
@@ -86,7 +86,7 @@ class AccountReader:
 
     def _details(self, balancers: BalancersOfATick, ec2: LimitedEc2, due: list[Facts]) -> list[Facts]:
         under_way = refreshing(self.autoscaling, sorted({g.name for f in due for g in f.groups}))
-        states = _alarm_states(self.client("cloudwatch"), [f.policy.stop_alarms.value for f in due])
+        states = _alarm_states(self.client("cloudwatch"), [f.policy.hypothesis.alarms for f in due])
         seen = [replace(f, refreshing=under_way, alarms=states) for f in due]
         return [_without_protected(ec2, _balanced(balancers, f)) for f in seen]
 
@@ -123,7 +123,7 @@ class AccountReader:
             counts=self.state.counts(calendar.at(now).day) if calendar else Counts(),
             protected_instances=protected_instances(self.ec2),
             refreshing=refreshing(self.autoscaling, [g.name for g in groups]),
-            alarms=alarm_states(self.client("cloudwatch"), policy.stop_alarms.value),
+            alarms=alarm_states(self.client("cloudwatch"), policy.hypothesis.alarms),
             balanced={k: ids for group in groups for k, ids in balancers.healthy(group).items()},
         )
 

@@ -190,6 +190,7 @@ class OnDemand:
             execution=self.executions.execution(event_id),
             build=target.instance.build,
             owner=facts.policy.owner.value,
+            hypothesis=facts.policy.hypothesis,
         )
 
 

@@ -288,4 +288,5 @@ def _event(work: Work, facts: Facts, target: Target, now: datetime) -> Event:
         execution=work.execution,
         build=target.instance.build,
         owner=facts.policy.owner.value,
+        hypothesis=facts.policy.hypothesis,
     )

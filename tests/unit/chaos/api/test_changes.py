@@ -167,6 +167,7 @@ class TestPolicy:
             ({"calendar": "moon"}, "body.calendar: is 'moon', must be one of default, night"),
             ({"method": "gently"}, "body.method: is 'gently', must be one of crash, shutdown, drain"),
             ({"stop_alarms": [""]}, "body.stop_alarms: is [''], must be names separated by commas"),
+            ({"recovery_within": 0}, "body.recovery_within: is 0, must be a whole number from 1 to 86400"),
             ({"optout": True}, "body: optout is unknown, must be spelled opt_out"),
             ({"unrecovered": True}, "body.unrecovered: is true, must be false"),
             ({"unrecovered": None}, "body.unrecovered"),

@@ -12,6 +12,7 @@ import pytest
 from tests.unit.account.account import FRIDAY, Account, Cut, before, calls, raising, refusing
 from tests.unit.account.asking import ask, get
 from troop.chaos.events import Status
+from troop.chaos.hypothesis import Hypothesis
 from troop.faults import names
 from troop.shared.aws.clients import client
 
@@ -52,6 +53,13 @@ def test_from_the_request_to_the_termination_whatever_the_day(account: Account) 
     assert account.terminate(work)["status"] == "TERMINATED"
     assert account.gone() == [event["instance_id"]]
     assert account.count(f"day#{event['day']}") == account.count("in-flight") == 1
+
+
+def test_the_event_has_the_hypothesis_of_the_policy(account: Account) -> None:
+    account.group("web", tags={"troop:recovery_within": "300", "troop:success_alarms": "orders"})
+    account.alarm("orders", "OK")
+    post()
+    assert account.event(EVENT).hypothesis == Hypothesis(("orders",), (), 300)
 
 
 def test_the_same_key_terminates_once(account: Account) -> None:
@@ -157,6 +165,7 @@ REFUSED: dict[str, tuple[int, str, Callable[[Account], Any]]] = {
         "b", tags={"troop:unit": "web", "troop:opt_out": "true"})),
     "refreshing": (409, "refreshing", lambda a: a.refreshes.update(web="InProgress")),
     "an alarm": (409, "stop-alarm", lambda a: a.policy("web", stop_alarms="errors")),
+    "a success alarm": (409, "stop-alarm", lambda a: a.policy("web", success_alarms="errors")),
     "none left": (410, "protected-instances", lambda a: a.autoscaling.set_instance_protection(
         AutoScalingGroupName="web", InstanceIds=a.instances("web"), ProtectedFromScaleIn=True)),
     "empty": (410, "too-small", lambda a: a.autoscaling.set_desired_capacity(

@@ -182,11 +182,11 @@ class TestUnit:
         assert [g["protected"] for g in unit["groups"]] == ["troop:protected", None]
         assert unit["policy"]["takes_part"] == {"value": True, "source": "item"}
 
-    def test_missing_stop_alarms_are_listed(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_missing_alarms_are_listed(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
         account.alarm("there")
         account.group("web", 0)
-        unit = patch("/groups/web", {"stop_alarms": ["nosuch", "there"]})
-        assert unit["missing_alarms"] == ["nosuch"]
+        unit = patch("/groups/web", {"stop_alarms": ["nosuch", "there"], "success_alarms": ["other"]})
+        assert unit["missing_alarms"] == ["other", "nosuch"]
         with calls(monkeypatch, refusing("DescribeAlarms", "Throttling")):
             assert get("/groups/web")["missing_alarms"] is None
 

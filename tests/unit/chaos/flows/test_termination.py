@@ -25,6 +25,7 @@ from tests.unit.account.account import (
 )
 from troop.chaos.claim_rules import LAST_CALL
 from troop.chaos.events import Status
+from troop.chaos.hypothesis import Hypothesis
 from troop.shared import moments
 from troop.shared.aws.clients import termination_client
 
@@ -46,6 +47,16 @@ def test_from_the_decision_to_the_event(account: Account) -> None:
     assert account.count(DAY) == account.count("in-flight") == 1
     assert account.state("unit#web")["last_day"] == str(FRIDAY)
     assert account.events.open_ids() == [WEB]
+
+
+def test_the_event_has_the_hypothesis_of_the_policy_at_the_claim(account: Account) -> None:
+    account.group("web", tags={"troop:stop_alarms": "errors", "troop:recovery_within": "300"})
+    for name in ("errors", "orders"):
+        account.alarm(name, "OK")
+    account.policy("web", success_alarms=["orders"])
+    account.terminate(account.item("web"))
+    account.policy("web", recovery_within=1)
+    assert account.event(WEB).hypothesis == Hypothesis(("orders",), ("errors",), 300)
 
 
 def test_the_deadline_stays_inside_the_window(account: Account) -> None:

@@ -61,7 +61,8 @@ class LocalAccount:
         reach: whether instances reach only what their security groups allow, if this machine can enforce it.
         kernels: whether instances with limits of their reach are kernels of their own (User-Mode Linux).
         notice_seconds: the delay after which a group notices a lost instance.
-        wait_scale: factor for the Wait states of state machines, because instances boot in seconds.
+        wait_scale: factor for the waits of state machines, because instances boot in seconds.
+        lost_events: the share of events of EC2 and Auto Scaling that never come, from 0 to 1.
         secret: the value of generated secrets in CloudFormation templates, such as Troop's salt; random if empty.
         progress: receives messages about the progress.
     """
@@ -75,6 +76,7 @@ class LocalAccount:
         kernels: bool = False,
         notice_seconds: float = 1.5,
         wait_scale: float = 0.05,
+        lost_events: float = 0.0,
         secret: str = "",
         progress: Progress = _silent,
     ) -> None:
@@ -87,6 +89,7 @@ class LocalAccount:
             "kernels": kernels,
             "notice_seconds": notice_seconds,
             "wait_scale": wait_scale,
+            "lost_events": lost_events,
             "secret": secret,
         }
         self._progress = progress

@@ -34,6 +34,7 @@ from .patches import (
     moto_replacement,
     moto_spot,
     moto_spot_prices,
+    moto_states,
     moto_targets,
     moto_templates,
     moto_termination,
@@ -42,6 +43,7 @@ from .patches import (
 from .price_and_quota_services import PriceAndQuotaServices
 from .request_filter import HostCheck
 from .secret import Secrets
+from .service_events import events
 from .subjects import backend
 
 
@@ -53,10 +55,12 @@ def serve(config: Config, host: Host, drawn: Secrets) -> str:
     interruptions = Interruptions(lock, config.wait_scale)
     if config.processes:
         moto_address.apply(host.address_for)
-    moto_activities.apply()
+    events.deliver(config.lost_events)
+    moto_activities.apply(delays)
     moto_lookups.apply()
-    moto_placement.apply()
+    moto_placement.apply(host.is_ready)
     moto_launch.apply()
+    moto_states.apply()
     moto_placement_groups.apply()
     moto_templates.apply()
     moto_weights.apply()
@@ -85,9 +89,17 @@ def serve(config: Config, host: Host, drawn: Secrets) -> str:
     threading.Thread(target=server.serve_forever, name="compute", daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}"
     host.follow(
-        backend("ec2"), lock, node_environment(config, lambda instance_id: f"{url}{metadata.path_for(instance_id)}")
+        backend("ec2"),
+        lock,
+        node_environment(config, lambda instance_id: f"{url}{metadata.path_for(instance_id)}"),
+        lambda instance_id: _put_into_service(instance_id, lock),
     )
     return url
+
+
+def _put_into_service(instance_id: str, lock: threading.RLock) -> None:
+    with lock:
+        moto_activities.end("Launch", instance_id)
 
 
 def _mirroring(app: WsgiApp) -> WsgiApp:

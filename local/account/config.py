@@ -28,6 +28,7 @@ class Config:
             :mod:`local.account.kernels` needs.
         notice_seconds: the delay until an Auto Scaling group notices a lost instance, and the time of a shutdown.
         wait_scale: factor for the Wait states of state machines, because instances boot in seconds.
+        lost_events: the share of events of EC2 and Auto Scaling that never come, from 0 to 1.
         secret: the value of generated secrets in CloudFormation templates; random if empty.
     """
 
@@ -40,6 +41,7 @@ class Config:
     kernels: bool = False
     notice_seconds: float = 1.5
     wait_scale: float = 0.05
+    lost_events: float = 0.0
     secret: str = ""
 
     @classmethod

@@ -99,11 +99,20 @@ class Host:
         log = self._root / instance_id / "console.log"
         return log.read_bytes()[-_CONSOLE_TAIL:] if log.exists() else b""
 
-    def follow(self, backend: Any, lock: threading.RLock, environment: Callable[[str], dict[str, str]]) -> None:
+    def follow(
+        self,
+        backend: Any,
+        lock: threading.RLock,
+        environment: Callable[[str], dict[str, str]],
+        on_ready: Callable[[str], None],
+    ) -> None:
         """Starts a thread that synchronises processes with moto's EC2 backend.
 
-        `environment`: returns additional variables of an instance's process by its id.
+        Args:
+            environment: returns additional variables of an instance's process by its id.
+            on_ready: called with the id of an instance that has become ready.
         """
+        self._on_ready = on_ready
         if self.processes:
             self._environment = environment
 
@@ -189,11 +198,14 @@ class Host:
                 hosted = self._hosted.get(report["id"])
                 if hosted is None:
                     continue
-                if report["event"] == "ready":
+                is_ready = report["event"] == "ready"
+                if is_ready:
                     hosted.state = "ready"
                 elif report["event"] == "exited" and hosted.state == "starting":
                     hosted.state = "ended"
                     print(f"{report['id']}: user data ended ({report['code']}) before it was ready", flush=True)
+            if is_ready:
+                self._on_ready(report["id"])
         _fail("the runner of the instances has ended")
 
 

@@ -14,8 +14,21 @@ DETAIL = {
     *("input", "inputDetails", "output", "outputDetails"),
 }
 """The fields in the page's examples; the others of its status change events are those of DescribeExecution."""
-DOCUMENTED = {("aws.states", "Step Functions Execution Status Change"): DETAIL}
-"""The details of events by source and type: Automating Step Functions event delivery with EventBridge."""
+_ACTIVITY = {
+    *("StatusCode", "Description", "AutoScalingGroupName", "ActivityId", "Details", "RequestId", "StatusMessage"),
+    *("EndTime", "EC2InstanceId", "StartTime", "Cause", "Origin", "Destination"),
+}
+DOCUMENTED = {
+    ("aws.states", "Step Functions Execution Status Change"): DETAIL,
+    ("aws.autoscaling", "EC2 Instance Launch Successful"): _ACTIVITY,
+    ("aws.autoscaling", "EC2 Instance Launch Unsuccessful"): _ACTIVITY,
+    ("aws.autoscaling", "EC2 Instance Terminate Successful"): _ACTIVITY,
+    ("aws.ec2", "EC2 Instance State-change Notification"): {"instance-id", "state"},
+    ("aws.cloudwatch", "CloudWatch Alarm State Change"): {"alarmName", "configuration", "previousState", "state"},
+}
+"""The details of events by source and type: Automating Step Functions event delivery with EventBridge, Amazon EC2 Auto
+Scaling event reference, State change events for Amazon EC2 instances, Alarm events and EventBridge.
+"""
 
 
 def test_rules_wait_for_events_that_there_are(blue: dict[str, Any]) -> None:

@@ -143,6 +143,27 @@ class World:
         return self.finish(self.start(machine, payload))
 
 
+class Listener:
+    """The events of the default bus that match a pattern, as a rule sends them to a queue."""
+
+    def __init__(self, account: LocalAccount, pattern: dict[str, Any]) -> None:
+        self._queues, bus = account.client("sqs"), account.client("events")
+        self._url = self._queues.create_queue(QueueName=unique("events"))["QueueUrl"]
+        attributes = self._queues.get_queue_attributes(QueueUrl=self._url, AttributeNames=["QueueArn"])["Attributes"]
+        rule = unique("events")
+        bus.put_rule(Name=rule, EventPattern=json.dumps(pattern))
+        bus.put_targets(Rule=rule, Targets=[{"Id": "queue", "Arn": attributes["QueueArn"]}])
+        self._seen: list[dict[str, Any]] = []
+
+    def events(self) -> list[dict[str, Any]]:
+        """All events so far, in the order of their delivery."""
+        while messages := self._queues.receive_message(QueueUrl=self._url, MaxNumberOfMessages=10).get("Messages"):
+            for message in messages:
+                self._seen.append(json.loads(message["Body"]))
+                self._queues.delete_message(QueueUrl=self._url, ReceiptHandle=message["ReceiptHandle"])
+        return self._seen
+
+
 class Fleet:
     """Auto Scaling groups whose instances run a given script."""
 
@@ -190,6 +211,10 @@ class Fleet:
             **more,
         )
         return name
+
+    def activities(self, group: str) -> list[dict[str, Any]]:
+        """The group's activities, newest first."""
+        return list(self.groups.describe_scaling_activities(AutoScalingGroupName=group)["Activities"])
 
     def describe(self, group: str) -> dict[str, Any]:
         response = self.groups.describe_auto_scaling_groups(AutoScalingGroupNames=[group])

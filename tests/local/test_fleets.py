@@ -157,7 +157,7 @@ def test_the_console_says_what_the_instance_printed(run: Run) -> None:
 
 
 def test_activities_tell_of_launches(run: Run) -> None:
-    activities = run.fleet.groups.describe_scaling_activities(AutoScalingGroupName=run.name)["Activities"]
+    activities = run.fleet.activities(run.name)
     assert {(one["Description"].split()[-1], one["StatusCode"]) for one in activities} == {
         (instance, "Successful") for instance in run.members
     }
@@ -202,7 +202,7 @@ def test_scarce_types_are_not_launched_and_the_activities_say_why(fleet: Fleet) 
     template = fleet.template(TALKS, InstanceType=kind)
     group = fleet.group(3, LaunchTemplate={"LaunchTemplateId": template, "Version": "1"})
     assert len(fleet.members(group)) == 1
-    activities = fleet.groups.describe_scaling_activities(AutoScalingGroupName=group)["Activities"]
+    activities = fleet.activities(group)
     failed = [one for one in activities if one["StatusCode"] == "Failed"]
     assert failed
     assert all("do not have sufficient m7i.metal-48xl capacity" in one["StatusMessage"] for one in failed)
@@ -214,7 +214,7 @@ def test_instances_can_die_while_they_are_pending_and_the_activities_say_of_what
     template = fleet.template(TALKS, InstanceType=kind)
     group = fleet.group(2, LaunchTemplate={"LaunchTemplateId": template, "Version": "1"})
     assert len(fleet.members(group)) == 1
-    activities = fleet.groups.describe_scaling_activities(AutoScalingGroupName=group)["Activities"]
+    activities = fleet.activities(group)
     (cancelled,) = [one for one in activities if one["StatusCode"] == "Cancelled"]
     assert f"Termination Reason: {code}: The KMS key provided is in an incorrect state" in cancelled["StatusMessage"]
     died = cancelled["Description"].split(": ")[1].split(".")[0]

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.aws_facts.test_events import DOCUMENTED
 from tests.patience import eventually
 
-from .helpers import WAITS, Fleet, code
+from .helpers import WAITS, Fleet, Listener, code
 
 NEVER = "#!/bin/sh\n# READY_FILE is never written\nexec sleep infinity\n"
 
@@ -39,7 +40,7 @@ def test_other_zones_take_over_for_a_full_one_unless_the_group_is_balanced(
     counts = Counter(one["AvailabilityZone"] for one in fleet.describe(group)["Instances"])
     assert [counts["us-east-1a"], counts["us-east-1c"]] == zones
     assert counts["us-east-1b"] == 0
-    activities = fleet.groups.describe_scaling_activities(AutoScalingGroupName=group)["Activities"]
+    activities = fleet.activities(group)
     assert any("(us-east-1b)" in one["StatusMessage"] for one in activities if one["StatusCode"] == "Failed")
 
 
@@ -52,7 +53,7 @@ def test_a_group_says_that_its_launch_template_is_gone(fleet: Fleet) -> None:
     eventually(lambda: instance not in fleet.members(group))
 
     def last() -> str:
-        activities = fleet.groups.describe_scaling_activities(AutoScalingGroupName=group)["Activities"]
+        activities = fleet.activities(group)
         return str(activities[0].get("StatusMessage"))
 
     eventually(lambda: template in last())
@@ -269,3 +270,98 @@ def test_the_named_version_of_the_template_is_launched(fleet: Fleet) -> None:
     group = fleet.group(1, LaunchTemplate={"LaunchTemplateId": template, "Version": "2"})
     (instance,) = fleet.in_service(group, 1)
     assert (fleet.directory(instance) / "version").read_text() == "second\n"
+
+
+@pytest.fixture(scope="module")
+def listener(fleet: Fleet) -> Listener:
+    return Listener(fleet.account, {"source": ["aws.ec2", "aws.autoscaling"]})
+
+
+def test_an_activity_is_in_progress_until_its_instance_serves(fleet: Fleet) -> None:
+    group = fleet.group(1, WAITS)
+    (launch,) = fleet.activities(group)
+    (instance,) = fleet.members(group)
+    assert launch["Description"] == f"Launching a new EC2 instance: {instance}"
+    assert (launch["StatusCode"], "EndTime" in launch) == ("InProgress", False)
+    fleet.boot(group, 1)
+    (ended,) = fleet.activities(group)
+    assert (ended["ActivityId"], ended["StatusCode"]) == (launch["ActivityId"], "Successful")
+    assert ended["StartTime"] == launch["StartTime"] <= ended["EndTime"]
+
+
+def test_a_replacement_has_a_termination_and_a_launch_with_their_events(fleet: Fleet, listener: Listener) -> None:
+    group = fleet.group(1, WAITS)
+    (victim,) = fleet.boot(group, 1)
+    with fleet.account.transitions_held():
+        answer = fleet.groups.terminate_instance_in_auto_scaling_group(
+            InstanceId=victim, ShouldDecrementDesiredCapacity=False
+        )["Activity"]
+        newest = fleet.activities(group)[0]
+        assert (newest["ActivityId"], newest["StatusCode"]) == (answer["ActivityId"], "InProgress")
+    eventually(lambda: victim not in fleet.members(group))
+    (replacement,) = fleet.boot(group, 1)
+    launch, termination, _ = fleet.activities(group)
+    assert termination["ActivityId"] == answer["ActivityId"]
+    assert termination["Description"] == f"Terminating EC2 instance: {victim}"
+    assert termination["StatusCode"] == launch["StatusCode"] == "Successful"
+    assert launch["Description"].endswith(replacement)
+
+    def heard() -> set[tuple[str, str]]:
+        details = [(event["detail-type"], event["detail"]) for event in listener.events()]
+        states = {(one["instance-id"], one["state"]) for _, one in details if "state" in one}
+        return states | {(one["EC2InstanceId"], kind) for kind, one in details if "ActivityId" in one}
+
+    expected = {
+        *((victim, state) for state in ("pending", "running", "shutting-down", "terminated")),
+        *((replacement, state) for state in ("pending", "running")),
+        *((instance, "EC2 Instance Launch Successful") for instance in (victim, replacement)),
+        (victim, "EC2 Instance Terminate Successful"),
+    }
+    eventually(lambda: expected <= heard())
+    for event in listener.events():
+        assert event["detail"].keys() == DOCUMENTED[event["source"], event["detail-type"]]
+    (event,) = [one for one in listener.events() if one["detail"].get("ActivityId") == launch["ActivityId"]]
+    assert (event["detail"]["Origin"], event["detail"]["Destination"]) == ("EC2", "AutoScalingGroup")
+    assert event["detail"]["AutoScalingGroupName"] == group
+    arn = fleet.describe(group)["AutoScalingGroupARN"]
+    assert event["resources"] == [arn, f"arn:aws:ec2:us-east-1:000000000000:instance/{replacement}"]
+
+
+def test_a_launch_that_fails_sends_why(fleet: Fleet, listener: Listener) -> None:
+    kind = "r7g.12xlarge"
+    fleet.account.make_scarce(kind, left=0)
+    template = {"LaunchTemplateId": fleet.template(None, InstanceType=kind), "Version": "1"}
+    group = fleet.group(1, LaunchTemplate=template)
+    failed = {one["ActivityId"]: one["StatusMessage"] for one in fleet.activities(group)}
+    assert failed
+    assert all("do not have sufficient r7g.12xlarge capacity" in message for message in failed.values())
+
+    def heard() -> dict[str, str]:
+        details = [e["detail"] for e in listener.events() if e["detail-type"] == "EC2 Instance Launch Unsuccessful"]
+        return {one["ActivityId"]: one["StatusMessage"] for one in details if one["StatusCode"] == "Failed"}
+
+    eventually(lambda: failed.items() <= heard().items())
+
+
+def test_an_instance_that_ends_before_it_serves_cancels_its_launch(fleet: Fleet) -> None:
+    group = fleet.group(1, NEVER)
+    (instance,) = fleet.members(group)
+    fleet.ec2.terminate_instances(InstanceIds=[instance])
+    eventually(lambda: instance not in fleet.members(group))
+    cancelled = next(one for one in fleet.activities(group) if one["StatusCode"] == "Cancelled")
+    assert instance in cancelled["Description"]
+    assert "Termination Reason: Client.UserInitiatedShutdown" in cancelled["StatusMessage"]
+
+
+def test_a_group_that_shrinks_says_which_instances_it_ends(fleet: Fleet) -> None:
+    group = fleet.group(2)
+    before = fleet.in_service(group, 2)
+    fleet.groups.set_desired_capacity(AutoScalingGroupName=group, DesiredCapacity=1)
+    (ended,) = before.keys() - fleet.members(group).keys()
+
+    def termination() -> dict[str, Any]:
+        return next(
+            one for one in fleet.activities(group) if one["Description"] == f"Terminating EC2 instance: {ended}"
+        )
+
+    eventually(lambda: termination()["StatusCode"] == "Successful")

@@ -35,7 +35,7 @@ def spot(template: str, **more: Any) -> dict[str, Any]:
 
 
 def failures(fleet: Fleet, group: str) -> list[str]:
-    activities = fleet.groups.describe_scaling_activities(AutoScalingGroupName=group)["Activities"]
+    activities = fleet.activities(group)
     return [one["StatusMessage"] for one in activities if one["StatusCode"] == "Failed"]
 
 

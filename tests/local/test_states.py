@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from tests.patience import eventually
 
-from .helpers import World, allow, code, unique
+from .helpers import Listener, World, allow, code, unique
 
 FUNCTION_ERROR = """
 class Refused(Exception):
@@ -47,22 +47,9 @@ def lasted(ended: dict[str, Any]) -> float:
 
 @pytest.fixture(scope="module")
 def events(world: World) -> Any:
-    """A function that returns the details of all status events so far, as a rule sends them to a queue."""
-    sqs, bus = world.account.client("sqs"), world.account.client("events")
-    url = sqs.create_queue(QueueName=unique("status"))["QueueUrl"]
-    arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
-    rule = unique("status")
-    bus.put_rule(Name=rule, EventPattern=json.dumps({"source": ["aws.states"]}))
-    bus.put_targets(Rule=rule, Targets=[{"Id": "queue", "Arn": arn}])
-    seen: list[dict[str, Any]] = []
-
-    def details() -> list[dict[str, Any]]:
-        for message in sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", []):
-            seen.append(json.loads(message["Body"])["detail"])
-            sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
-        return seen
-
-    return details
+    """A function that returns the details of all status events so far."""
+    listener = Listener(world.account, {"source": ["aws.states"]})
+    return lambda: [event["detail"] for event in listener.events()]
 
 
 def test_a_task_needs_its_roles_permission(world: World, function: str) -> None:

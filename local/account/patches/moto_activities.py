@@ -1,19 +1,28 @@
 """Adds scaling activities to groups, and emulates scarce instance types and instances that die while pending.
 
-moto has no activities, and always launches. Activities are the only place where a group reports a failed launch.
+moto has no activities, and always launches. Activities are the only place where a group reports a failed launch. Each
+ends with its event, as on AWS: a launch when its instance is in service, a termination when EC2 has ended the instance.
 """
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from moto.autoscaling.exceptions import AutoscalingClientError, ValidationError
+from moto.autoscaling.models import FakeAutoScalingGroup
 from moto.autoscaling.responses import AutoScalingResponse
 from moto.core.responses import ActionResult
 from moto.core.utils import utcnow
+
+from ..delays import Delays
+from ..service_events import events, instance_arn
+from ._wrap import wrap
 
 _REASONS = {
     "MaxSpotInstanceCountExceeded": "Could not launch Spot Instances. MaxSpotInstanceCountExceeded - Max spot instance "
@@ -41,22 +50,62 @@ _DEATHS = {
 """Reasons for which EC2 accepts a launch and the instance dies before it runs, by the code of EC2."""
 
 
+_DIRECTIONS = {"Launch": ("EC2", "AutoScalingGroup"), "Terminate": ("AutoScalingGroup", "EC2")}
+"""From where and to where an activity moves an instance, by the word of its events."""
+
+
 @dataclass
 class Activity:
-    """An activity. moto creates the response from its attributes, named as in Auto Scaling's model in snake case."""
+    """An activity. moto creates the response from its attributes, named as in Auto Scaling's model in snake case.
 
-    activity_id: str
+    Attributes:
+        kind: a key of _DIRECTIONS.
+        instance_id: "" for a launch that EC2 has refused.
+    """
+
+    kind: str
+    instance_id: str
     auto_scaling_group_name: str
     auto_scaling_group_arn: str
     description: str
     cause: str
-    status_code: str
+    details: str
+    status_code: str = "InProgress"
     status_message: str | None = None
-    progress: int = 100
-    details: str = "{}"
+    progress: int = 50
+    end_time: datetime | None = None
 
     def __post_init__(self) -> None:
-        self.start_time = self.end_time = utcnow()
+        self.activity_id = str(uuid.uuid4())
+        self.start_time = utcnow()
+
+    def end(self, status: str, message: str = "") -> None:
+        """Ends the activity, and sends its event. Its last moment has whole seconds, as in AWS's examples."""
+        self.status_code, self.status_message, self.progress = status, message or None, 100
+        self.end_time = max(self.start_time, utcnow().replace(microsecond=0))
+        outcome = "Successful" if status == "Successful" else "Unsuccessful"
+        resources = [self.auto_scaling_group_arn, *([instance_arn(self.instance_id)] if self.instance_id else [])]
+        events.send("aws.autoscaling", f"EC2 Instance {self.kind} {outcome}", self._detail(), resources)
+
+    def _detail(self) -> dict[str, Any]:
+        assert self.end_time is not None
+        origin, destination = _DIRECTIONS[self.kind]
+        return {
+            # As in AWS's examples: of an activity that succeeds, the event still says InProgress.
+            "StatusCode": "InProgress" if self.status_code == "Successful" else "Failed",
+            "Description": self.description,
+            "AutoScalingGroupName": self.auto_scaling_group_name,
+            "ActivityId": self.activity_id,
+            "Details": json.loads(self.details),
+            "RequestId": self.activity_id,
+            "StatusMessage": self.status_message or "",
+            "EndTime": _iso(self.end_time),
+            "EC2InstanceId": self.instance_id,
+            "StartTime": _iso(self.start_time),
+            "Cause": self.cause,
+            "Origin": origin,
+            "Destination": destination,
+        }
 
 
 class Scarcity:
@@ -118,8 +167,56 @@ class Scarcity:
 scarcity = Scarcity()
 
 
-def apply() -> None:
+_under_way: dict[tuple[str, str], Activity] = {}
+"""By kind and instance."""
+
+
+def apply(delays: Delays) -> None:
+    """Applies the patch. `delays`: for terminations of a group that shrinks."""
     AutoScalingResponse.describe_scaling_activities = _describe
+
+    @wrap(FakeAutoScalingGroup, "set_desired_capacity")
+    def resize(original: Callable[..., None], self: Any, *args: Any) -> None:
+        before = self.instance_states
+        original(self, *args)
+        members = {state.instance.id for state in self.instance_states}
+        for instance in [state.instance for state in before if state.instance.id not in members]:
+            begin_termination(self, instance, "a difference between desired and actual capacity")
+            delays.later(lambda ended=instance.id: end("Terminate", ended))  # type: ignore[misc]
+
+
+def begin_launch(group: Any, instance: Any) -> None:
+    """Adds the launch of an instance to a group's activities."""
+    cause = "an instance was started in response to a difference between desired and actual capacity."
+    _begin("Launch", group, instance, f"Launching a new EC2 instance: {instance.id}", cause)
+
+
+def begin_termination(group: Any, instance: Any, response_to: str) -> Activity:
+    """Adds the termination of an instance to a group's activities; returns the one that is already under way."""
+    cause = f"an instance was taken out of service in response to {response_to}."
+    return _begin("Terminate", group, instance, f"Terminating EC2 instance: {instance.id}", cause)
+
+
+def _begin(kind: str, group: Any, instance: Any, description: str, cause: str) -> Activity:
+    under_way = _under_way.get((kind, instance.id))
+    if under_way is None:
+        details = {"Subnet ID": instance.subnet_id, "Availability Zone": instance.placement.zone}
+        under_way = _under_way[kind, instance.id] = _record(kind, group, description, cause, details, instance.id)
+    return under_way
+
+
+def end(kind: str, instance_id: str, status: str = "Successful", message: str = "") -> None:
+    """Ends the activity of an instance, if one is under way. `kind`: "Launch" or "Terminate"."""
+    if activity := _under_way.pop((kind, instance_id), None):
+        if message:
+            activity.description += f".  Status Reason: {message}"
+        activity.end(status, message)
+
+
+def lose(instance: Any, reason: str) -> None:
+    """Cancels the launch of an instance that ended before it was in service. `reason`: EC2's."""
+    words = "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "
+    end("Launch", instance.id, "Cancelled", words + reason)
 
 
 def granted(
@@ -142,14 +239,22 @@ def refuse(group: Any, reason: str) -> None:
 def fail(group: Any, reason: str) -> None:
     """Adds a failed launch to a group's activities, with the reason as a sentence."""
     message = f"{reason} Launching EC2 instance failed."
-    record(group, f"Launching a new EC2 instance.  Status Reason: {message}", "Failed", message)
+    description = f"Launching a new EC2 instance.  Status Reason: {message}"
+    cause = "an instance was started in response to a difference between desired and actual capacity."
+    _record("Launch", group, description, cause, {}).end("Failed", message)
 
 
-def record(group: Any, description: str, status: str = "Successful", message: str | None = None) -> None:
-    now = utcnow().strftime("%Y-%m-%dT%H:%M:%SZ")
-    cause = f"At {now} the group wanted {group.desired_capacity} instances."
-    activity = Activity(str(uuid.uuid4()), group.name, group.arn, description, cause, status, message)
+def _record(
+    kind: str, group: Any, description: str, cause: str, details: dict[str, Any], instance_id: str = ""
+) -> Activity:
+    cause = f"At {_iso(utcnow())} {cause}"
+    activity = Activity(kind, instance_id, group.name, group.arn, description, cause, json.dumps(details))
     _activities(group).insert(0, activity)
+    return activity
+
+
+def _iso(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _activities(group: Any) -> list[Activity]:

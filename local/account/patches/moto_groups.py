@@ -17,6 +17,7 @@ from moto.core.responses import EmptyResult
 
 from ..delays import Delays
 from ._wrap import wrap
+from .moto_activities import begin_termination, end
 
 _DELETING = "Delete in progress"
 _PROCESSES = frozenset(
@@ -82,6 +83,8 @@ def apply(delays: Delays, terminating: set[str]) -> None:
             group.status = _DELETING
             group.min_size = group.desired_capacity = 0
             terminating.update(members)
+            for state in group.instance_states:
+                begin_termination(group, state.instance, "the deletion of its group")
             backend.ec2_backend.terminate_instances(members)
             backend.elbv2_backend.notify_terminate_instances(members)
             delays.later(lambda: _finish(backend, group.name, members, terminating))
@@ -98,6 +101,8 @@ def _existing(backend: Any, name: str) -> Any:
 
 def _finish(backend: Any, name: str, members: list[str], terminating: set[str]) -> None:
     terminating.difference_update(members)
+    for instance_id in members:
+        end("Terminate", instance_id)
     group = backend.autoscaling_groups.get(name)
     if group is not None:
         group.instance_states = []

@@ -18,15 +18,20 @@ from moto.ec2.models.launch_templates import LaunchTemplate
 from moto.ec2.utils import parse_user_data
 
 from ._wrap import wrap
-from .moto_activities import fail, granted, record, refuse, scarcity
+from .moto_activities import begin_launch, end, fail, granted, lose, refuse, scarcity
 from .moto_spot import is_outbid, is_spot
 
 _strategies: dict[str, str] = {}
 """The strategies by which groups spread their instances if a zone lacks capacity; moto ignores this parameter."""
 
 
-def apply() -> None:
-    FakeAutoScalingGroup.replace_autoscaling_group_instances = _launch
+def apply(is_ready: Callable[[str], bool]) -> None:
+    """Applies the patch. `is_ready`: whether an instance serves, and is in service."""
+
+    def replace(self: Any, count_needed: int, propagated_tags: dict[str, str]) -> None:
+        _launch(self, count_needed, propagated_tags, is_ready)
+
+    FakeAutoScalingGroup.replace_autoscaling_group_instances = replace
 
     @wrap(AutoScalingResponse, "create_auto_scaling_group")
     def create_group(original: Callable[..., Any], self: Any) -> Any:
@@ -47,7 +52,7 @@ def apply() -> None:
         return original(self, data, description)
 
 
-def _launch(self: Any, count_needed: int, propagated_tags: dict[str, str]) -> None:
+def _launch(self: Any, count_needed: int, propagated_tags: dict[str, str], is_ready: Callable[[str], bool]) -> None:
     if "Launch" in self._suspended_processes:
         return
     ec2, template = self.autoscaling_backend.ec2_backend, self.ec2_launch_template
@@ -73,6 +78,7 @@ def _launch(self: Any, count_needed: int, propagated_tags: dict[str, str]) -> No
             instance_market_options=market,
         )
         for instance in reservation.instances:
+            begin_launch(self, instance)
             if reason := scarcity.death(_instance_type(self), market):
                 _die(self, instance, *reason)
                 continue
@@ -80,7 +86,8 @@ def _launch(self: Any, count_needed: int, propagated_tags: dict[str, str]) -> No
             self.instance_states.append(
                 InstanceState(instance, protected_from_scale_in=self.new_instances_protected_from_scale_in)
             )
-            record(self, f"Launching a new EC2 instance: {instance.id}")
+            if is_ready(instance.id):
+                end("Launch", instance.id)
 
 
 def _granted(group: Any, count: int, market: str) -> Counter[tuple[str, str | None]]:
@@ -101,11 +108,7 @@ def _die(group: Any, instance: Any, code: str, words: str) -> None:
     """Terminates an instance before it runs, and cancels the group's activity with the reason."""
     group.autoscaling_backend.ec2_backend.terminate_instances([instance.id])
     instance.state_reason = StateReason(f"{code}: {words}", code)
-    message = (
-        f"Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: {code}"
-    )
-    description = f"Launching a new EC2 instance: {instance.id}.  Status Reason: {message}: {words}"
-    record(group, description, "Cancelled", f"{message}: {words}")
+    lose(instance, f"{code}: {words}")
 
 
 def _instance_type(group: Any) -> str:

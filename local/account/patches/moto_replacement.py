@@ -14,11 +14,11 @@ from collections.abc import Callable
 from typing import Any
 
 from moto.autoscaling.exceptions import ValidationError
-from moto.autoscaling.models import AutoScalingBackend, TerminateInstanceActivity
+from moto.autoscaling.models import AutoScalingBackend
 
 from ..delays import Delays
 from ._wrap import wrap
-from .moto_activities import record
+from .moto_activities import Activity, begin_termination, end, lose
 
 _UNHEALTHY = "Unhealthy"
 
@@ -45,9 +45,12 @@ class Replacements:
             if not is_terminating and "ReplaceUnhealthy" in group._suspended_processes:
                 _state_in(group, instance_id).health_status = _UNHEALTHY
                 return
+            instance = _state_in(group, instance_id).instance
             group.instance_states = [state for state in group.instance_states if state.instance.id != instance_id]
             self.terminating.discard(instance_id)
-            record(group, f"Terminating EC2 instance: {instance_id}")
+            lose(instance, str(instance.state_reason.message))
+            begin_termination(group, instance, "an EC2 health check indicating it has been terminated or stopped")
+            end("Terminate", instance_id)
             refill(group)
 
     def fail_status_check(self, backend: Any, instance_id: str) -> None:
@@ -67,9 +70,11 @@ class Replacements:
         if group is None or "ReplaceUnhealthy" in group._suspended_processes or instance_id in self.terminating:
             return
         if _state_in(group, instance_id).health_status == _UNHEALTHY:
-            self.terminate(backend, instance_id, should_decrement=False)
+            self.terminate(backend, instance_id, False, "a health check that found it unhealthy")
 
-    def terminate(self, backend: Any, instance_id: str, should_decrement: bool) -> TerminateInstanceActivity:
+    def terminate(
+        self, backend: Any, instance_id: str, should_decrement: bool, response_to: str = "a user request"
+    ) -> Activity:
         group = _owner(backend, instance_id)
         instance = _state_in(group, instance_id).instance
         capacity = group.desired_capacity
@@ -80,11 +85,12 @@ class Replacements:
                     "group's min size constraint."
                 )
             group.desired_capacity = capacity - 1
+        activity = begin_termination(group, instance, response_to)
         self.terminating.add(instance_id)
         backend.ec2_backend.terminate_instances([instance_id])
         backend.elbv2_backend.notify_terminate_instances([instance_id])
         self.notice_later(backend, instance_id)
-        return TerminateInstanceActivity(instance, capacity)
+        return activity
 
 
 def refill(group: Any) -> None:
@@ -117,7 +123,7 @@ def apply(replacements: Replacements) -> None:
             if _group_of(self, instance_id) is not None:
                 replacements.notice_later(self, instance_id)
 
-    def terminate(self: Any, instance_id: str, should_decrement: bool) -> TerminateInstanceActivity:
+    def terminate(self: Any, instance_id: str, should_decrement: bool) -> Activity:
         return replacements.terminate(self, instance_id, should_decrement)
 
     def set_health(self: Any, instance_id: str, health: str) -> None:

@@ -14,6 +14,7 @@ from moto.ec2.models.instances import Instance, InstanceState, StateReason
 from moto.ec2.models.security_groups import SecurityGroupBackend
 
 from ..delays import Delays
+from ..service_events import events
 from ._wrap import wrap
 
 USER_SHUTDOWN = "Client.UserInitiatedShutdown"
@@ -28,6 +29,7 @@ def apply(delays: Delays) -> None:
         previous = copy.copy(self._state)
         if previous.name not in ("shutting-down", "terminated"):
             self._state = InstanceState("shutting-down", 32)
+            events.instance_changed(self.id, "shutting-down")
             # Set at once, as in EC2; callers can replace it afterwards.
             self.state_reason = StateReason(f"{USER_SHUTDOWN}: User initiated shutdown", USER_SHUTDOWN)
 
@@ -35,6 +37,7 @@ def apply(delays: Delays) -> None:
                 reason = self.state_reason
                 original(self)
                 self.state_reason = reason
+                events.instance_changed(self.id, "terminated")
 
             delays.later(finish)
         return previous

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+
+WINDOW = timedelta(hours=1)
+"""The time in which broken units count together."""
+
+MOST_EVENTS, MOST_ALARMS = 50, 20
+"""The most events that are kept, the newest ones, and the most alarms of each: an item has at most 400 KB."""
+
+LONGEST_WHY = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,3 +28,57 @@ class SelfHalt:
     at: datetime
     why: str
     events: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenEvent:
+    """An event whose hypothesis was broken.
+
+    Attributes:
+        at: when the verdict was given.
+        alarms: the names of the alarms that went off; empty for a failed or slow recovery alone.
+    """
+
+    event_id: str
+    unit: str
+    at: datetime
+    alarms: tuple[str, ...] = ()
+
+
+def recent(broken: Sequence[BrokenEvent], new: BrokenEvent) -> tuple[BrokenEvent, ...]:
+    """Adds an event to those of the last hour, and drops older ones. Their order is that of the verdicts."""
+    earlier = [one for one in broken if one.event_id != new.event_id and new.at - one.at <= WINDOW]
+    return (*earlier, new)[-MOST_EVENTS:]
+
+
+def causes(broken: Sequence[BrokenEvent]) -> list[tuple[BrokenEvent, ...]]:
+    """Groups events by their cause: events of one unit, or with a common alarm, have one, also through others."""
+    groups: list[tuple[set[str], list[BrokenEvent]]] = []
+    for event in broken:
+        signs = {f"unit {event.unit}", *(f"alarm {name}" for name in event.alarms)}
+        joined = [group for group in groups if group[0] & signs]
+        groups = [group for group in groups if not group[0] & signs]
+        groups.append((signs.union(*(s for s, _ in joined)), [e for _, events in joined for e in events] + [event]))
+    return [tuple(events) for _, events in groups]
+
+
+def self_halt(broken: Sequence[BrokenEvent], halt_after: int, at: datetime) -> SelfHalt | None:
+    """Returns the halt if the events of an hour have at least ``halt_after`` causes; 0 for never."""
+    groups = causes(broken)
+    if not halt_after or len(groups) < halt_after:
+        return None
+    shown = "; ".join(_in_words(events) for events in groups[:10])
+    more = f"; and {len(groups) - 10} more" if len(groups) > 10 else ""
+    why = f"{len(groups)} causes broke units within an hour: {shown}{more}"
+    return SelfHalt(at, why[:LONGEST_WHY], tuple(event.event_id for event in broken))
+
+
+def _in_words(events: Sequence[BrokenEvent]) -> str:
+    """Names the units of one cause and their alarms: at most three of each."""
+    units = list(dict.fromkeys(event.unit for event in events))
+    alarms = list(dict.fromkeys(name for event in events for name in event.alarms))
+    return f"{_few(units)} ({'alarm ' + _few(alarms) if alarms else 'recovery'})"
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -20,8 +20,8 @@ from infra import permissions
 from infra.data import Data, make_queue
 from infra.functions import Functions
 from infra.keys import data_key
-from troop.chaos.notifications import NEWS
-from troop.shared.state_keys import STRAYS, SWITCH
+from troop.chaos.notifications import LATER_VERDICTS, NEWS
+from troop.shared.state_keys import SELF_HALT, STRAYS, SWITCH
 from troop.shared.variables import Variable
 
 BATCH = 10
@@ -60,7 +60,7 @@ class Notifications(Construct):
             "Events": (data.events, list(_steps())),
             "Changes": (data.changes, [{"eventName": ["INSERT"]}]),
             "GroupTags": (data.group_tags, []),
-            "State": (data.state, [{"dynamodb": {"Keys": {"key": {"S": [SWITCH, STRAYS]}}}}]),
+            "State": (data.state, [{"dynamodb": {"Keys": {"key": {"S": [SWITCH, STRAYS, SELF_HALT]}}}}]),
         }
         tables = [table for table, _ in streamed.values()]
         self.notify = functions.make(
@@ -102,6 +102,9 @@ def _steps() -> Iterable[dict[str, Any]]:
     for before, after in NEWS.items():
         images = {"OldImage": [before.value], "NewImage": [status.value for status in after]}
         yield {"dynamodb": {image: {"status": {"S": statuses}} for image, statuses in images.items()}}
+    for status, verdict in LATER_VERDICTS.items():
+        judged = {"verdict": {"M": {"value": {"S": [verdict.value]}}}}
+        yield {"dynamodb": {"OldImage": {"status": {"S": [status.value]}}, "NewImage": judged}}
 
 
 def _criteria(patterns: Iterable[dict[str, Any]]) -> lambda_.CfnEventSourceMapping.FilterCriteriaProperty | None:

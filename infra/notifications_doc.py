@@ -19,10 +19,14 @@ from troop.chaos.notifications import (
     Notification,
     change_notifications,
     event_notifications,
+    self_halt_notifications,
     stray_notifications,
 )
 from troop.chaos.replacements import Build, Replacement
+from troop.chaos.self_halt import SelfHalt
+from troop.chaos.stages import HealthySince, Stages
 from troop.chaos.strays import Stray, StrayRecord
+from troop.chaos.verdict import AlarmRecord, AlarmState, Verdict, VerdictValue
 
 PATH = ROOT / "docs" / "reference" / "notifications.md"
 SCHEMA = ROOT / "docs" / "reference" / "notifications.schema.json"
@@ -30,6 +34,7 @@ SCHEMA = ROOT / "docs" / "reference" / "notifications.schema.json"
 PARTS = {
     "event_fields": "terminations",
     "slow": "slow recoveries",
+    "self_halt": "the deployment's own halt",
     "who": "changes",
     "switch": "the switch",
     "policy": "policy",
@@ -40,7 +45,7 @@ PARTS = {
 WIDER = {"slow recoveries": ("terminations",)}
 """Notifications that are some of others, and have their fields."""
 
-IN_FULL = (Kind.TERMINATED, Kind.SLOW_RECOVERY, Kind.HALTED, Kind.POLICY_CHANGED, Kind.STRAY_ITEM)
+IN_FULL = (Kind.BROKEN, Kind.SLOW_RECOVERY, Kind.HALTED_ITSELF, Kind.HALTED, Kind.POLICY_CHANGED, Kind.STRAY_ITEM)
 """The kinds that are shown in full; the other ones have the fields of one of these."""
 
 _NAME = "Troop"
@@ -65,11 +70,35 @@ _EVENT = Event(
     build=_BUILD,
     owner="team-web",
 )
+_TARGETS = "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/web/6d0ecf831eec9f09"
+
+
+def _after(seconds: float) -> datetime:
+    return _AT + timedelta(seconds=seconds)
+
+
+_STATES = (AlarmState(_after(1.4), "OK"), AlarmState(_after(122), "ALARM"), AlarmState(_after(242), "OK"))
+_VERDICT = Verdict(
+    VerdictValue.BROKEN,
+    "alarm web-errors went off",
+    _after(318),
+    _after(1.4),
+    _after(318),
+    (AlarmRecord("web-errors", _STATES),),
+)
 _ENDS: Mapping[Status, Mapping[str, Any]] = {
     Status.TERMINATED: {},
     Status.RECOVERED: {
-        "recovered_at": _AT + timedelta(seconds=313.4),
+        "recovered_at": _after(313.4),
         "replacement": Replacement("i-0fedcba9876543210", _BUILD),
+        "stages": Stages(
+            noticed=_after(6),
+            launched=_after(11),
+            running=_after(22),
+            in_service=_after(71),
+            healthy=(HealthySince(_TARGETS, _after(313.4)),),
+        ),
+        "verdict": _VERDICT,
         "detail": "capacity 3 of 3",
     },
     Status.UNRECOVERED: {
@@ -117,6 +146,14 @@ def examples() -> Iterator[Notification]:
         seconds = {Status.RECOVERED: 318, Status.UNRECOVERED: 1805, Status.GROUP_DELETED: 60}.get(status, 2)
         event = replace(_EVENT, status=status, **end)
         yield from event_notifications(_NAME, event, before, _AT + timedelta(seconds=seconds), 95.0)
+    yield from self_halt_notifications(
+        _NAME,
+        SelfHalt(
+            _AT,
+            "3 causes broke units within an hour: web (alarm web-errors); db (recovery); cache (recovery)",
+            ("2026-11-20#web", "2026-11-20#db", "2026-11-20#cache"),
+        ),
+    )
     for key, new in _SWITCHES:
         old = (not new) if key == "leashed" else None if new else True
         values: Mapping[str, Any] = {key: (old, new), "reason": (None, "incident 4711" if new else None)}

@@ -120,7 +120,7 @@ def notify(
         allow(["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"], *streams),
         allow(["dynamodb:ListStreams"], "*"),  # supports no resources, and Lambda requires it
         allow(["dynamodb:Query"], index(data.events, EVENTS_BY_UNIT)),
-        allow(["dynamodb:GetItem"], data.changes.table_arn),  # an edit without a record was made by hand
+        allow(["dynamodb:GetItem", "dynamodb:Query"], data.changes.table_arn),  # an edit without a record is by hand
         allow(["events:PutEvents"], bus.event_bus_arn),
         allow(["sns:Publish"], topic.topic_arn),
         # Failed notifications go there, and are sent from there later.

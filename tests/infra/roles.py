@@ -117,7 +117,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     }
     | allow("*", "dynamodb:ListStreams")
     | allow("<Events.Arn>/index/by-unit", "dynamodb:Query")
-    | allow("<Changes.Arn>", "dynamodb:GetItem")
+    | allow("<Changes.Arn>", "dynamodb:GetItem", "dynamodb:Query")
     | allow("<Bus.Arn>", "events:PutEvents")
     | allow("<NotificationsNews>", "sns:Publish")
     | allow("<NotificationsUndelivered.Arn>", "sqs:SendMessage", *SETTLES),

@@ -90,9 +90,27 @@ def test_only_steps_with_notifications_invoke_the_function(
     assert any(matches(pattern, record(old, new)) for pattern in patterns(template, "Events")) is passes
 
 
-def test_only_the_switch_of_the_state_invokes_the_function(template: Template) -> None:
+@pytest.mark.parametrize(
+    ("status", "verdict", "passes"),
+    [
+        ("RECOVERED", "BROKEN", True),
+        ("RECOVERED", "HELD", False),
+        ("RECOVERED", None, False),  # a token
+        ("TERMINATED", "BROKEN", False),  # no such write
+    ],
+)
+def test_a_broken_verdict_after_the_recovery_invokes_the_function(
+    template: Template, status: str, verdict: str | None, passes: bool
+) -> None:
+    judged = record(status, status)
+    if verdict:
+        judged["dynamodb"]["NewImage"]["verdict"] = {"M": {"value": {"S": verdict}}}
+    assert any(matches(pattern, judged) for pattern in patterns(template, "Events")) is passes
+
+
+def test_only_switch_and_halt_of_the_state_invoke_the_function(template: Template) -> None:
     (pattern,) = patterns(template, "State")
-    for key, passes in (("switch", True), ("in-flight", False), ("unit#switch", False)):
+    for key, passes in (("switch", True), ("self-halt", True), ("in-flight", False), ("unit#switch", False)):
         assert matches(pattern, {"dynamodb": {"Keys": {"key": {"S": key}}}}) is passes
 
 

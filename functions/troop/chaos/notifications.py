@@ -15,10 +15,12 @@ from typing import Any
 from troop.chaos.changes import Change, request_of
 from troop.chaos.events import Event, Status, exception_of
 from troop.chaos.replacements import comparison
+from troop.chaos.self_halt import SelfHalt
 from troop.chaos.slowness import is_slow
 from troop.chaos.strays import StrayRecord
-from troop.shared import moments
-from troop.shared.state_keys import REAPER_OFF, SCHEDULES_OFF, SWITCH, UNIT
+from troop.chaos.verdict import Verdict, VerdictValue
+from troop.shared import codec, moments
+from troop.shared.state_keys import REAPER_OFF, SCHEDULES_OFF, SELF_HALT, SWITCH, UNIT
 
 SCHEMA = 1
 """The version of the documents. A version can get additional fields; no field is removed or changes its meaning."""
@@ -33,7 +35,7 @@ _NO_POLICY = frozenset({"unit", "key", "version", "schema"})
 _SIGNATURE = frozenset({"changed_at", "changed_by", "changed_request"})
 """The attributes about an item's last change. An edit of these alone is also news: it prepares a forgery."""
 
-_WRITTEN_WITHIN = timedelta(seconds=60)
+WRITTEN_WITHIN = timedelta(seconds=60)
 """The longest time between the moment of a change and its write: a request takes up to half of it."""
 
 
@@ -45,7 +47,9 @@ class Kind(StrEnum):
     SLOW_RECOVERY = "slow-recovery"
     UNRECOVERED = "unrecovered"
     GROUP_DELETED = "group-deleted"
+    BROKEN = "broken"
     FAILED = "failed"
+    HALTED_ITSELF = "halted-itself"
     HALTED = "halted"
     RESUMED = "resumed"
     LEASHED = "leashed"
@@ -64,7 +68,9 @@ DETAIL_TYPES: dict[Kind, str] = {
     Kind.SLOW_RECOVERY: "Unit recovered slowly",
     Kind.UNRECOVERED: "Unit unrecovered",
     Kind.GROUP_DELETED: "Group deleted",
+    Kind.BROKEN: "Unit broken",
     Kind.FAILED: "Termination failed",
+    Kind.HALTED_ITSELF: "Chaos halted itself",
     Kind.HALTED: "Chaos halted",
     Kind.RESUMED: "Chaos resumed",
     Kind.LEASHED: "Chaos leashed",
@@ -84,9 +90,15 @@ WHEN: dict[Kind, str] = {
     Kind.SLOW_RECOVERY: "in addition to `recovered`: the recovery was slow for this unit",
     Kind.UNRECOVERED: "the group did not recover in time; the unit is out of chaos until its owner returns it",
     Kind.GROUP_DELETED: "somebody deleted the group before it recovered",
-    Kind.FAILED: (
-        "a claim ended without a termination by Troop: AWS refused, chaos was halted, or another caller was faster"
+    Kind.BROKEN: (
+        "in addition to `recovered` or `group-deleted`, once the alarms can be judged: the hypothesis did not hold; "
+        "the unit is out of chaos until its owner returns it"
     ),
+    Kind.FAILED: (
+        "a claim ended without a termination by Troop: AWS refused, chaos was halted, an alarm went off, or another "
+        "caller was faster"
+    ),
+    Kind.HALTED_ITSELF: "too many units were broken within an hour: nothing is decided until somebody resumes chaos",
     Kind.HALTED: "somebody halted chaos",
     Kind.RESUMED: "somebody resumed chaos",
     Kind.LEASHED: "somebody leashed chaos",
@@ -114,6 +126,9 @@ NEWS: dict[Status, tuple[Status, ...]] = {
     Status.TERMINATED: (Status.RECOVERED, Status.UNRECOVERED, Status.GROUP_DELETED),
 }
 """The steps of an event that cause a notification: the previous status -> the new ones."""
+
+LATER_VERDICTS = {Status.RECOVERED: VerdictValue.BROKEN}
+"""The verdicts that are news when they come after the event's last step, by its status."""
 
 _SWITCHED: dict[tuple[str, bool], Kind] = {
     ("halted", True): Kind.HALTED,
@@ -145,19 +160,26 @@ class Notification:
 
 
 def event_notifications(
-    deployment: str, event: Event, before: Status | None, at: datetime, usually: float | None = None
+    deployment: str,
+    event: Event,
+    before: Status | None,
+    at: datetime,
+    usually: float | None = None,
+    *,
+    was_judged: bool = False,
 ) -> Iterator[Notification]:
-    """Yields the notifications about an event's step from the status ``before``: none, one or two.
+    """Yields the notifications about a write of an event: none, one or more.
 
     Args:
         deployment: the stack's name.
-        event: the event after the step.
-        at: when the step was recorded.
+        event: the event after the write.
+        before: its status before.
+        at: when it was written.
         usually: seconds that the unit usually takes to recover; None if not known.
+        was_judged: whether the event had its verdict before.
     """
-    if before is None or event.status not in NEWS.get(before, ()):
+    if before is None:
         return
-    kind = _KINDS[event.status]
     detail = {
         "at": moments.iso(at),
         "event_id": event.event_id,
@@ -174,14 +196,51 @@ def event_notifications(
         "recovery_seconds": event.recovery_seconds,
         "replacement": comparison(event.build, event.replacement) if event.build and event.replacement else None,
         "launch_failure": event.launch_failure or None,
+        "stages": codec.to_document(event.stages) if event.stages else None,
+        "settles_at": moments.iso(event.settles_at) if event.settles_at else None,
+        "verdict": _verdict(event.verdict) if event.verdict else None,
         "detail": event.detail,
     }
-    yield _notification(deployment, kind, event.event_id, _sentence(kind, event), detail)
-    seconds = event.recovery_seconds
-    if kind is Kind.RECOVERED and seconds is not None and usually is not None and is_slow(seconds, usually):
-        summary = f"{event.unit} took {seconds:.0f} s to recover; it usually takes {usually:.0f} s"
-        detail = {**detail, "usual_seconds": usually}
-        yield _notification(deployment, Kind.SLOW_RECOVERY, event.event_id, summary, detail)
+    if event.status in NEWS.get(before, ()):
+        kind = _KINDS[event.status]
+        yield _notification(deployment, kind, event.event_id, _sentence(kind, event), detail)
+        seconds = event.recovery_seconds
+        if kind is Kind.RECOVERED and seconds is not None and usually is not None and is_slow(seconds, usually):
+            summary = f"{event.unit} took {seconds:.0f} s to recover; it usually takes {usually:.0f} s"
+            slow = {**detail, "usual_seconds": usually}
+            yield _notification(deployment, Kind.SLOW_RECOVERY, event.event_id, summary, slow)
+    if _is_broken(event) and not was_judged:
+        yield _notification(deployment, Kind.BROKEN, event.event_id, _sentence(Kind.BROKEN, event), detail)
+
+
+def _is_broken(event: Event) -> bool:
+    """Checks whether the hypothesis did not hold. A group that did not recover has its own kind."""
+    is_judged_broken = event.verdict is not None and event.verdict.value is VerdictValue.BROKEN
+    return is_judged_broken and event.status is not Status.UNRECOVERED
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    """Returns a verdict without the states of its alarms, of which there can be more than a message may contain."""
+    return {
+        "value": verdict.value.value,
+        "why": verdict.why,
+        "since": moments.iso(verdict.since),
+        "until": moments.iso(verdict.until),
+        "went_off": [alarm.name for alarm in verdict.alarms if any(one.state == "ALARM" for one in alarm.states)],
+    }
+
+
+def self_halt_notifications(deployment: str, halt: SelfHalt) -> Iterator[Notification]:
+    """Yields the notification that the deployment has halted itself."""
+    detail = {"at": moments.iso(halt.at), "why": halt.why, "events": list(halt.events)}
+    summary = f"The deployment halted itself: {halt.why}"
+    yield _notification(deployment, Kind.HALTED_ITSELF, moments.iso(halt.at), summary, detail)
+
+
+def self_halt_removed_by_hand(at: datetime) -> Change:
+    """Returns the change of the switch that it amounts to if somebody removes the item of the deployment's own halt."""
+    why = f"the item {SELF_HALT} of the table State was removed"
+    return Change(SWITCH, at, "", {"halted": (True, False), "reason": (None, why)})
 
 
 def change_notifications(
@@ -259,7 +318,7 @@ def edited_by_hand(
     """
     keys = sorted({*old, *new} - _NO_POLICY)
     edited = {key: (old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key)}
-    if new and recorded and abs(at - recorded.at) <= _WRITTEN_WITHIN and recorded.replaces == request_of(old):
+    if new and recorded and abs(at - recorded.at) <= WRITTEN_WITHIN and recorded.replaces == request_of(old):
         values = {key: pair for key, pair in recorded.values.items() if pair[0] != pair[1] and key != "unrecovered"}
         if values == {key: pair for key, pair in edited.items() if key not in _SIGNATURE}:
             return {}
@@ -276,13 +335,29 @@ def _sentence(kind: Kind, event: Event) -> str:
     exception = exception_of(event.method, event.os_shutdown)
     exception = exception and f"; {exception}"
     failure = event.launch_failure and f"; the last launch failed: {event.launch_failure}"
+    why = event.verdict.why if event.verdict else ""
     return {
         Kind.TERMINATED: f"{instance} was terminated ({event.method}){exception}",
-        Kind.RECOVERED: f"{event.unit} has recovered in {event.recovery_seconds or 0:.0f} s",
+        Kind.RECOVERED: f"{event.unit} has recovered in {event.recovery_seconds or 0:.0f} s{_judgement(event)}",
         Kind.UNRECOVERED: f"{event.unit} has not recovered, and has left chaos: {event.detail}{failure}",
         Kind.GROUP_DELETED: f"{event.group} was deleted before it had recovered",
+        Kind.BROKEN: f"{event.unit} is broken after the termination of {instance}, and has left chaos: {why}",
         Kind.FAILED: f"{instance} was not terminated by Troop: {event.detail}",
     }[kind]
+
+
+def _judgement(event: Event) -> str:
+    """Returns what is known of the verdict on a recovered group, to follow a sentence."""
+    if event.awaits_verdict and event.settles_at:
+        return f"; its alarms can be judged from {moments.iso(event.settles_at)} on"
+    if event.verdict is None:
+        return ""
+    words = {
+        VerdictValue.HELD: "; its hypothesis held",
+        VerdictValue.BROKEN: "; its hypothesis did not hold",
+        VerdictValue.UNKNOWN: f"; whether its hypothesis held is unknown: {event.verdict.why}",
+    }
+    return words[event.verdict.value]
 
 
 def _some(values: Mapping[str, tuple[Any, Any]]) -> list[tuple[str, tuple[Any, Any]]]:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.chaos.build import TARGETS, judged
 from tests.unit.chaos.build import event as built_event
 from troop.chaos.changes import Change
 from troop.chaos.events import STEPS, Event, Status
@@ -26,7 +27,11 @@ from troop.chaos.notifications import (
     change_notifications,
     edited_by_hand,
     event_notifications,
+    self_halt_notifications,
+    self_halt_removed_by_hand,
 )
+from troop.chaos.self_halt import SelfHalt
+from troop.chaos.verdict import Verdict, VerdictValue
 
 DOCS = Path(__file__).parents[3] / "docs" / "reference"
 SCHEMA = jsonschema_rs.validator_for(json.loads((DOCS / "notifications.schema.json").read_text(encoding="utf-8")))
@@ -41,8 +46,10 @@ def in_status(status: Status, **changes: Any) -> Event:
     return replace(event, recovered_at=AT) if status is Status.RECOVERED else event
 
 
-def notifications_of(event: Event, before: Status | None, usually: float | None = None) -> list[Notification]:
-    notifications = list(event_notifications("Troop", event, before, AT, usually))
+def notifications_of(
+    event: Event, before: Status | None, usually: float | None = None, was_judged: bool = False
+) -> list[Notification]:
+    notifications = list(event_notifications("Troop", event, before, AT, usually, was_judged=was_judged))
     for notification in notifications:
         SCHEMA.validate(notification.detail)
     return notifications
@@ -96,6 +103,102 @@ def test_a_slow_unit_that_has_not_recovered_is_only_unrecovered() -> None:
     assert [n.kind for n in notifications_of(in_status(Status.UNRECOVERED), Status.TERMINATED, 1.0)] == [
         Kind.UNRECOVERED
     ]
+
+
+def kinds_of(event: Event, before: Status, was_judged: bool = False) -> list[Kind]:
+    return [notification.kind for notification in notifications_of(event, before, was_judged=was_judged)]
+
+
+def verdict(value: VerdictValue) -> Verdict:
+    broken = judged().verdict
+    assert broken
+    return replace(broken, value=value)
+
+
+@pytest.mark.parametrize(
+    ("status", "value", "kinds"),
+    [
+        (Status.RECOVERED, VerdictValue.BROKEN, [Kind.RECOVERED, Kind.BROKEN]),
+        (Status.RECOVERED, VerdictValue.HELD, [Kind.RECOVERED]),
+        (Status.RECOVERED, VerdictValue.UNKNOWN, [Kind.RECOVERED]),
+        (Status.GROUP_DELETED, VerdictValue.BROKEN, [Kind.GROUP_DELETED, Kind.BROKEN]),
+        (Status.UNRECOVERED, VerdictValue.BROKEN, [Kind.UNRECOVERED]),  # it says the same
+    ],
+)
+def test_a_verdict_with_the_last_step(status: Status, value: VerdictValue, kinds: list[Kind]) -> None:
+    assert kinds_of(judged(status=status, verdict=verdict(value)), Status.TERMINATED) == kinds
+
+
+def test_a_later_verdict_is_news_once_and_only_if_broken() -> None:
+    broken = judged()
+    assert kinds_of(replace(broken, verdict=None), Status.TERMINATED) == [Kind.RECOVERED]
+    assert kinds_of(broken, Status.RECOVERED) == [Kind.BROKEN]
+    assert kinds_of(broken, Status.RECOVERED, was_judged=True) == []
+    assert kinds_of(judged(verdict=verdict(VerdictValue.HELD)), Status.RECOVERED) == []
+
+
+def test_the_document_has_stages_and_verdict() -> None:
+    recovered, broken = notifications_of(judged(), Status.TERMINATED)
+    assert recovered.detail["summary"] == "web has recovered in 190 s; its hypothesis did not hold"
+    detail = broken.detail
+    assert detail["summary"] == (
+        "web is broken after the termination of i-00000000000000000 of web, and has left chaos: "
+        "web-errors was in ALARM from 20:01:30 to 20:02:30 UTC"
+    )
+    assert detail["stages"] == {
+        "noticed": "2026-11-20T20:00:06.000Z",
+        "launched": "2026-11-20T20:00:11.000Z",
+        "running": None,
+        "in_service": "2026-11-20T20:01:12.000Z",
+        "healthy": [{"source": TARGETS, "at": "2026-11-20T20:03:12.000Z"}, {"source": "web-classic", "at": None}],
+    }
+    assert detail["verdict"] == {
+        "value": "BROKEN",
+        "why": "web-errors was in ALARM from 20:01:30 to 20:02:30 UTC",
+        "since": "2026-11-20T20:00:02.000Z",
+        "until": "2026-11-20T20:06:12.000Z",
+        "went_off": ["web-errors"],
+    }
+    (old,) = notifications_of(in_status(Status.RECOVERED), Status.TERMINATED)
+    assert (old.detail["stages"], old.detail["settles_at"], old.detail["verdict"]) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("one", "words"),
+    [
+        (None, "; its alarms can be judged from 2026-11-20T20:06:12.000Z on"),
+        (verdict(VerdictValue.HELD), "; its hypothesis held"),
+        (replace(verdict(VerdictValue.UNKNOWN), why="no data"), "; whether its hypothesis held is unknown: no data"),
+    ],
+)
+def test_a_recovery_says_what_is_known_of_the_verdict(one: Verdict | None, words: str) -> None:
+    (notification,) = notifications_of(judged(verdict=one), Status.TERMINATED)
+    assert notification.detail["summary"] == f"web has recovered in 190 s{words}"
+
+
+def test_the_deployment_says_why_it_halted_itself() -> None:
+    halt = SelfHalt(AT, "3 causes broke units within an hour", ("2026-11-20#web", "2026-11-20#db"))
+    (notification,) = self_halt_notifications("Troop", halt)
+    SCHEMA.validate(notification.detail)
+    assert notification.detail_type == "Chaos halted itself"
+    assert notification.detail == {
+        "schema": 1,
+        "id": f"halted-itself#{NOW}",
+        "kind": "halted-itself",
+        "deployment": "Troop",
+        "summary": "The deployment halted itself: 3 causes broke units within an hour",
+        "at": NOW,
+        "why": "3 causes broke units within an hour",
+        "events": ["2026-11-20#web", "2026-11-20#db"],
+    }
+
+
+def test_a_halt_of_its_own_that_is_removed_by_hand_is_a_resumption() -> None:
+    change = self_halt_removed_by_hand(AT)
+    (notification,) = change_notifications("Troop", change, "self-halt#1", leashed=False, by_hand=True)
+    SCHEMA.validate(notification.detail)
+    assert (notification.kind, notification.detail["caller"]) == (Kind.RESUMED, None)
+    assert "self-halt" in notification.detail["reason"]
 
 
 def changed(subject: str, values: Mapping[str, tuple[Any, Any]], by_hand: bool = False) -> list[Mapping[str, Any]]:

@@ -6,13 +6,14 @@ neither stops nor repeats what it reports.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from troop.chaos.aws import stray_items
 from troop.chaos.aws.bus import Bus
-from troop.chaos.aws.change_table import ChangeTable
+from troop.chaos.aws.change_table import ChangeFilter, ChangeTable
 from troop.chaos.aws.change_table import from_item as change_from_item
 from troop.chaos.aws.event_items import from_item as event_from_item
 from troop.chaos.aws.event_queries import EventFilter, EventQueries
@@ -21,15 +22,23 @@ from troop.chaos.aws.topic import Topic
 from troop.chaos.changes import Change, request_of
 from troop.chaos.events import Event, Status
 from troop.chaos.notifications import (
+    WRITTEN_WITHIN,
     Notification,
     change_notifications,
     edited_by_hand,
     event_notifications,
+    self_halt_notifications,
+    self_halt_removed_by_hand,
     stray_notifications,
 )
+from troop.chaos.self_halt import SelfHalt
 from troop.chaos.slowness import LATEST, usual
+from troop.shared import codec
 from troop.shared.aws.dynamo import jsonable, plain
-from troop.shared.state_keys import STRAYS, SWITCH, UNIT
+from troop.shared.state_keys import SELF_HALT, STRAYS, SWITCH, UNIT
+
+_CHANGES_READ = 25
+"""The changes that one query returns: people make few of the switch within a minute."""
 
 
 class UnreadableRecord(Exception):
@@ -90,7 +99,8 @@ class Notifier:
         event, before = _read(lambda: (event_from_item(record.new), _status(record.old)))
         recovered = event.status is Status.RECOVERED and before is not Status.RECOVERED
         usually = self._usually(event) if recovered else None
-        return event_notifications(self.deployment, event, before, record.at, usually)
+        was_judged = "M" in record.old.get("verdict", {})
+        return event_notifications(self.deployment, event, before, record.at, usually, was_judged=was_judged)
 
     def _usually(self, event: Event) -> float | None:
         """Returns the seconds that the unit usually took before this event, by the same method."""
@@ -118,7 +128,26 @@ class Notifier:
             return self._edited(record, "key", "")
         if key == {"S": STRAYS} and record.new and record.new.get("version") != record.old.get("version"):
             return stray_notifications(self.deployment, _read(lambda: stray_items.from_item(plain(record.new))))
+        if key == {"S": SELF_HALT} and record.new and not record.old:
+            return self_halt_notifications(self.deployment, _read(lambda: _self_halt(record.new)))
+        if key == {"S": SELF_HALT} and not record.new and not self._resumed(record.at):
+            change = self_halt_removed_by_hand(record.at)
+            change_id = f"{SELF_HALT}#{record.sequence}"
+            return change_notifications(self.deployment, change, change_id, self.leashed, by_hand=True)
         return []
+
+    def _resumed(self, at: datetime) -> bool:
+        """Checks whether the API recorded, about then, that somebody resumed chaos: that record has its own news."""
+        about = ChangeFilter(SWITCH, at - WRITTEN_WITHIN, at + WRITTEN_WITHIN)
+        return any(one.values.get("halted", (None, None))[1] is False for one in self._changes(about))
+
+    def _changes(self, change_filter: ChangeFilter) -> Iterator[Change]:
+        position = None
+        while True:
+            page = self.change_table.page(change_filter, _CHANGES_READ, position)
+            yield from page.changes
+            if (position := page.position) is None:
+                return
 
     def _edited(self, record: Record, key: str, prefix: str) -> Iterable[Notification]:
         old, new = (_plain(item) for item in (record.old, record.new))
@@ -131,6 +160,10 @@ class Notifier:
         """Returns the record of the change that an item names as its last."""
         at, request = item.get("changed_at"), request_of(item)
         return self.change_table.find(subject, at, request) if isinstance(at, str) and request else None
+
+
+def _self_halt(item: Mapping[str, Any]) -> SelfHalt:
+    return codec.from_document(SelfHalt, plain(item))
 
 
 def _text(value: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from botocore.exceptions import ClientError
 from handlers import notify
 from tests.unit.account.account import CONTEXT, OVERDUE, WEB, Account, before, calls, changing
 from tests.unit.account.asking import patch
-from tests.unit.chaos.build import event
+from tests.unit.chaos.build import event, judged
 from tests.unit.chaos.flows.test_recovery_check import never_whole
 from tests.unit.shared.aws.test_metrics import written
 from troop.chaos.aws.change_table import ChangeTable
@@ -117,6 +118,44 @@ def listeners(account: Account, monkeypatch: pytest.MonkeyPatch) -> Listeners:
 
     monkeypatch.setattr(BaseClient, "_make_api_call", call)
     return listeners
+
+
+def test_a_verdict_after_the_recovery_has_one_notification(account: Account, listeners: Listeners) -> None:
+    recovered = judged(verdict=None)
+    for written_event in (
+        event(),
+        recovered,
+        replace(recovered, token="t"),
+        judged(),
+        judged(token="t"),  # its workflow was answered
+    ):
+        account.put("Events", to_item(written_event))
+    assert listeners.kinds() == ["recovered", "broken"]
+
+
+def test_the_deployment_that_halts_itself_says_so_once(account: Account, listeners: Listeners) -> None:
+    halt = {"key": "self-halt", "at": "2026-11-20T22:46:00.000Z", "why": "3 causes", "events": ["2026-11-20#web"]}
+    account.put("State", typed({**halt, "schema": 1}))
+    account.put("State", typed({**halt, "schema": 2}))
+    (news,) = listeners.news()
+    assert (news["kind"], news["why"], news["events"]) == ("halted-itself", "3 causes", ["2026-11-20#web"])
+
+
+def test_removal_of_its_halt_is_a_resumption_by_hand_or_by_the_api(account: Account, listeners: Listeners) -> None:
+    item, key = typed({"key": "self-halt", "at": "2026-11-20T22:46:00.000Z", "why": "x"}), {"key": {"S": "self-halt"}}
+    account.put("State", item)
+    assert listeners.kinds() == ["halted-itself"]
+    account.dynamodb.delete_item(TableName="State", Key=key)
+    (news,) = listeners.news()
+    assert (news["kind"], news["by_hand"], news["caller"]) == ("resumed", True, None)
+
+    account.put("State", item)
+    patch("/switch", {"halted": True})
+    listeners.news()
+    patch("/switch", {"halted": False})
+    account.dynamodb.delete_item(TableName="State", Key=key)
+    (news,) = listeners.news()
+    assert (news["kind"], news["by_hand"]) == ("resumed", False)
 
 
 def test_the_owner_of_an_item_without_a_unit_hears_after_a_day_once(account: Account, listeners: Listeners) -> None:

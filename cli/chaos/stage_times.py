@@ -1,34 +1,31 @@
-"""Computes how long each stage of a recovery took, of an event as the API gives it. Pure."""
+"""Reads how long each stage of a recovery took, of an event as the API gives it. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
+from troop.chaos import stage_times
+from troop.chaos.stages import HealthySince, Stages
 from troop.shared import moments
-
-STAGES = ("noticed", "launched", "in_service", "healthy", "recovered")
-"""The stages in their order, each by the moment that ends it."""
 
 
 def stage_seconds(event: Mapping[str, Any]) -> dict[str, float]:
-    """Returns the seconds of each stage, in the order of :data:`STAGES`; together they are the recovery's.
-
-    A stage whose end is not known belongs to the next one. Clocks differ: a stage that ended before the one before it
-    took 0 s. ``healthy`` ends when the replacement is healthy in every traffic source. Empty for an event that has not
-    recovered, or whose stages were not recorded.
+    """Returns the seconds of each stage, see :func:`troop.chaos.stage_times.stage_seconds`. Deployments of earlier
+    versions do not state them.
     """
-    began, whole, stages = event.get("terminated_at"), event.get("recovered_at"), event.get("stages")
-    if not (began and whole and stages):
+    stages = event.get("stages")
+    if not stages:
         return {}
-    healthy = [one["at"] for one in stages["healthy"]]
-    ends = {name: stages[name] for name in ("noticed", "launched", "in_service")}
-    ends |= {"healthy": max(healthy) if healthy and all(healthy) else None, "recovered": whole}
-    before, last = moments.parse(began), moments.parse(whole)
-    seconds = {}
-    for name in STAGES:
-        if ends[name]:
-            end = max(before, min(moments.parse(ends[name]), last))
-            seconds[name] = (end - before).total_seconds()
-            before = end
-    return seconds
+    read = Stages(
+        noticed=_moment(stages["noticed"]),
+        launched=_moment(stages["launched"]),
+        in_service=_moment(stages["in_service"]),
+        healthy=tuple(HealthySince(one["source"], _moment(one["at"])) for one in stages["healthy"]),
+    )
+    return stage_times.stage_seconds(_moment(event.get("terminated_at")), read, _moment(event.get("recovered_at")))
+
+
+def _moment(text: str | None) -> datetime | None:
+    return moments.parse(text) if text else None

@@ -8,7 +8,8 @@ from statistics import median
 from typing import Any
 
 from cli.chaos.stage_times import stage_seconds
-from troop.chaos.slowness import is_slow, usual
+from troop.chaos.slowness import RECENT, Compared, Slowness, usual
+from troop.shared import moments
 
 DAYS = 365
 LAST = 10
@@ -63,28 +64,43 @@ def recoveries(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     Args:
         events: of one unit, newest first.
     """
-    earlier: dict[str, list[float]] = {}
-    points = []
-    newest = ""
-    for event in reversed(events):
-        seconds, method = event.get("recovery_seconds"), str(event.get("method"))
-        if seconds is None and event["status"] != "UNRECOVERED":
-            continue
-        newest, before = method, earlier.setdefault(method, [])
-        slow = seconds is not None and is_slow(seconds, usual(before))
-        points.append(
-            {
-                "event_id": event["event_id"],
-                "day": event["day"],
-                "seconds": seconds,
-                "slow": slow,
-                "stages": stage_seconds(event),
-                "verdict": (event.get("verdict") or {}).get("value"),
-            }
-        )
-        if seconds is not None:
-            before.insert(0, seconds)
-    return {"points": points[-LAST:], "usual": usual(earlier.get(newest, []))}
+    slowness: Slowness[str] = Slowness()
+    compared: list[Compared[str]] = []
+    for event in events:
+        if (seconds := event.get("recovery_seconds")) is not None:
+            at, method = moments.parse(event["at"]), str(event.get("method"))
+            compared += slowness.add(event["unit"], method, at, seconds, event["event_id"])
+    compared += slowness.rest()
+    slow = {one.subject for one in compared if one.is_slow}
+    shown = [e for e in events if e.get("recovery_seconds") is not None or e["status"] == "UNRECOVERED"]
+    points = [
+        {
+            "event_id": event["event_id"],
+            "day": event["day"],
+            "seconds": event.get("recovery_seconds"),
+            "slow": event["event_id"] in slow,
+            "stages": stage_seconds(event),
+            "verdict": (event.get("verdict") or {}).get("value"),
+        }
+        for event in reversed(shown[:LAST])
+    ]
+    return {"points": points, "usual": _usual_next(shown)}
+
+
+def _usual_next(events: Sequence[Mapping[str, Any]]) -> float | None:
+    """Returns the seconds that a unit's next recovery usually takes, by the method of its newest event."""
+    if not events:
+        return None
+    newest = moments.parse(events[0]["at"])
+    return usual(
+        [
+            event["recovery_seconds"]
+            for event in events
+            if event.get("recovery_seconds") is not None
+            and event.get("method") == events[0].get("method")
+            and newest - moments.parse(event["at"]) <= RECENT
+        ]
+    )
 
 
 def lately(events: Iterable[Mapping[str, Any]], since: date) -> dict[str, Any]:
@@ -95,23 +111,22 @@ def lately(events: Iterable[Mapping[str, Any]], since: date) -> dict[str, Any]:
         ``usual``: those of them that always recovered within their usual time. ``slower``: the slowest units, with how
         many times their usual time they took. ``unrecovered``: the units that once did not recover in time.
     """
-    earlier: dict[tuple[str, str], list[float]] = {}
-    judged: set[str] = set()
-    slower: dict[str, float] = {}
+    slowness: Slowness[str] = Slowness()
+    compared: list[Compared[str]] = []
     unrecovered: set[str] = set()
-    for event in sorted(events, key=lambda one: str(one["at"])):
+    for event in sorted(events, key=lambda one: str(one["at"]), reverse=True):
         unit, seconds, recent = str(event["unit"]), event.get("recovery_seconds"), str(event["day"]) >= str(since)
-        before = earlier.setdefault((unit, str(event.get("method"))), [])
         if recent and event["status"] == "UNRECOVERED":
             unrecovered.add(unit)
-        if seconds is None:
-            continue
-        usually = usual(before)
-        if recent and usually is not None:
-            judged.add(unit)
-            if is_slow(seconds, usually):
-                slower[unit] = max(slower.get(unit, 0.0), seconds / usually)
-        before.insert(0, seconds)
+        if seconds is not None:
+            at, method = moments.parse(event["at"]), str(event.get("method"))
+            compared += slowness.add(unit, method, at, seconds, unit if recent else None)
+    compared += slowness.rest()
+    judged = {one.subject for one in compared if one.usually is not None}
+    slower: dict[str, float] = {}
+    for one in compared:
+        if one.is_slow:
+            slower[one.subject] = max(slower.get(one.subject, 0.0), one.times)
     judged |= unrecovered
     slowest = sorted(slower.items(), key=lambda pair: -pair[1])[:MOST_SLOWER]
     return {

@@ -1,12 +1,25 @@
-"""Checks whether a unit recovered slowly, by its own history."""
+"""Checks whether a unit recovered slowly, by its own history: slower than before. Pure.
+
+A recovery is compared with the unit's :data:`LATEST` recoveries before it, by the same method and of at most
+:data:`RECENT` before. Notifications, the page, reports and the letter all use this definition.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from statistics import median
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
 
 LATEST = 20
 """The number of a unit's latest recoveries that count: older ones are not representative."""
+
+RECENT = timedelta(days=365)
+"""The time before a recovery in which earlier ones count."""
 
 ENOUGH = 5
 """The fewest recoveries from which to estimate the usual time."""
@@ -30,3 +43,68 @@ def is_slow(seconds: float, usually: float | None) -> bool:
     seconds is not news.
     """
     return usually is not None and seconds > max(TIMES * usually, usually + MORE_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared(Generic[T]):
+    """A recovery, compared with the earlier ones of its unit.
+
+    Attributes:
+        subject: what the caller has added.
+        seconds: its time.
+        usually: see :func:`usual`.
+    """
+
+    subject: T
+    seconds: float
+    usually: float | None
+
+    @property
+    def is_slow(self) -> bool:
+        return is_slow(self.seconds, self.usually)
+
+    @property
+    def times(self) -> float:
+        """How many times the usual time, of at least a second, it took; 0 without a usual time."""
+        return 0.0 if self.usually is None else self.seconds / max(1.0, self.usually)
+
+
+class Slowness(Generic[T]):
+    """Compares the recoveries of many units, in one pass from the newest to the oldest.
+
+    It stores at most LATEST + 1 recoveries of a unit and method.
+
+    Attributes:
+        waiting: how many recoveries with a subject still lack earlier ones to be compared with.
+    """
+
+    def __init__(self) -> None:
+        self.waiting = 0
+        self._recoveries: dict[tuple[str, str], deque[tuple[datetime, float, T | None]]] = {}
+
+    def add(
+        self, unit: str, method: str, at: datetime, seconds: float, subject: T | None = None
+    ) -> Iterator[Compared[T]]:
+        """Adds a recovery, and yields the one that has all its earlier ones with it, if there is one.
+
+        Args:
+            at: when it was claimed: the order of recoveries, none newer than those before.
+            subject: what its comparison is for; None for a recovery that is only compared with.
+        """
+        recoveries = self._recoveries.setdefault((unit, method), deque())
+        recoveries.append((at, seconds, subject))
+        self.waiting += subject is not None
+        if len(recoveries) > LATEST:
+            yield from self._compare(recoveries)
+
+    def rest(self) -> Iterator[Compared[T]]:
+        """Yields all others, once the oldest recovery is added."""
+        for recoveries in self._recoveries.values():
+            while recoveries:
+                yield from self._compare(recoveries)
+
+    def _compare(self, recoveries: deque[tuple[datetime, float, T | None]]) -> Iterator[Compared[T]]:
+        at, seconds, subject = recoveries.popleft()
+        if subject is not None:
+            self.waiting -= 1
+            yield Compared(subject, seconds, usual([before for then, before, _ in recoveries if at - then <= RECENT]))

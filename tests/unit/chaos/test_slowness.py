@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from statistics import median
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from troop.chaos.slowness import ENOUGH, LATEST, is_slow, usual
+from troop.chaos.slowness import ENOUGH, LATEST, RECENT, Compared, Slowness, is_slow, usual
 
 SECONDS = st.floats(0, 100_000)
 
@@ -58,3 +60,48 @@ def test_slow_recovery_stays_slow_when_it_takes_longer(earlier: list[float], sec
 def test_only_the_latest_count(earlier: list[float]) -> None:
     assert usual(earlier) == usual(earlier[:LATEST])
     assert usual(earlier) == (median(earlier[:LATEST]) if len(earlier) >= ENOUGH else None)
+
+
+@dataclass(frozen=True)
+class Recovery:
+    number: int
+    unit: str
+    method: str
+    at: datetime
+    seconds: float
+
+
+@st.composite
+def recoveries(draw: st.DrawFn) -> list[Recovery]:
+    """Recoveries of two units by two methods, the newest first, some of them years apart."""
+    at, generated = datetime(2026, 11, 20, tzinfo=UTC), []
+    for number in range(draw(st.integers(0, 70))):
+        at -= timedelta(days=draw(st.sampled_from([1, 1, 1, 7, 90, 365, 400])))
+        unit, method = draw(st.sampled_from(["web", "db"])), draw(st.sampled_from(["crash", "crash", "drain"]))
+        generated.append(Recovery(number, unit, method, at, draw(st.sampled_from([30.0, 60.0, 90.0, 200.0, 1000.0]))))
+    return generated
+
+
+@given(recoveries(), st.integers(0, 70))
+def test_one_pass_compares_each_recovery_with_those_before_it(generated: list[Recovery], subjects: int) -> None:
+    slowness: Slowness[int] = Slowness()
+    compared_by_number: dict[int, Compared[int]] = {}
+    for one in generated:
+        subject = one.number if one.number < subjects else None
+        compared_by_number |= {c.subject: c for c in slowness.add(one.unit, one.method, one.at, one.seconds, subject)}
+        assert slowness.waiting == min(one.number + 1, subjects) - len(compared_by_number)
+    compared_by_number |= {c.subject: c for c in slowness.rest()}
+    expected = {}
+    for one in generated[:subjects]:
+        alike = [e for e in generated[one.number + 1 :] if (e.unit, e.method) == (one.unit, one.method)][:LATEST]
+        expected[one.number] = usual([e.seconds for e in alike if one.at - e.at <= RECENT])
+    assert {number: compared.usually for number, compared in compared_by_number.items()} == expected
+    assert slowness.waiting == 0
+
+
+def test_waiting_recoveries_are_bounded() -> None:
+    slowness: Slowness[int] = Slowness()
+    at = datetime(2026, 11, 20, tzinfo=UTC)
+    for number in range(1000):
+        list(slowness.add("web", "crash", at - timedelta(hours=number), 30.0, number))
+        assert slowness.waiting <= LATEST

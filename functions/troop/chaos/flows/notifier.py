@@ -32,7 +32,7 @@ from troop.chaos.notifications import (
     stray_notifications,
 )
 from troop.chaos.self_halt import SelfHalt
-from troop.chaos.slowness import LATEST, usual
+from troop.chaos.slowness import LATEST, RECENT, usual
 from troop.shared import codec
 from troop.shared.aws.dynamo import jsonable, plain
 from troop.shared.state_keys import SELF_HALT, STRAYS, SWITCH, UNIT
@@ -104,7 +104,9 @@ class Notifier:
 
     def _usually(self, event: Event) -> float | None:
         """Returns the seconds that the unit usually took before this event, by the same method."""
-        alike = EventFilter(unit=event.unit, status=Status.RECOVERED, method=event.method, until=event.at)
+        alike = EventFilter(
+            unit=event.unit, status=Status.RECOVERED, method=event.method, since=event.at - RECENT, until=event.at
+        )
         page = self.queries.page(alike, LATEST)
         return usual([e.recovery_seconds for e in page.events if e.recovery_seconds is not None])
 

@@ -283,11 +283,12 @@ def _claimed() -> Event:
 
 
 @pytest.mark.parametrize(
-    ("earlier", "method", "kinds"),
+    ("earlier", "method", "days", "kinds"),
     [
-        (5, "crash", ["recovered", "slow-recovery"]),
-        (4, "crash", ["recovered"]),
-        (5, "drain", ["recovered"]),  # another method takes its own time
+        (5, "crash", 30, ["recovered", "slow-recovery"]),
+        (4, "crash", 30, ["recovered"]),
+        (5, "crash", 366, ["recovered"]),  # the first of them is too long ago
+        (5, "drain", 30, ["recovered"]),  # another method takes its own time
     ],
 )
 def test_slow_by_the_units_own_history(
@@ -296,11 +297,12 @@ def test_slow_by_the_units_own_history(
     capsys: pytest.CaptureFixture[str],
     earlier: int,
     method: str,
+    days: int,
     kinds: list[str],
 ) -> None:
     for number in range(earlier):
-        _recovered(account, f"2026-10-{number + 1:02}#web", OVERDUE - timedelta(days=30 - number), 20, method)
-        _recovered(account, f"2026-10-{number + 1:02}#db", OVERDUE - timedelta(days=30 - number), 9000, method)
+        _recovered(account, f"2026-10-{number + 1:02}#web", OVERDUE - timedelta(days=days - number), 20, method)
+        _recovered(account, f"2026-10-{number + 1:02}#db", OVERDUE - timedelta(days=days - number), 9000, method)
     listeners.records()  # which tells of nothing: they were not seen on their way
     now = _claimed_and_terminated(account)
     _close(account, now, 100)

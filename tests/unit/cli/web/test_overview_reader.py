@@ -141,6 +141,14 @@ def test_slow_goes_by_earlier_recoveries_of_the_same_method() -> None:
     assert year.recoveries(usual[1:])["usual"] is None
 
 
+def test_recovery_of_more_than_a_year_before_does_not_count() -> None:
+    first = date(2025, 11, 20)
+    earlier = [event("web", str(first + timedelta(days=n)), recovery_seconds=100.0) for n in range(ENOUGH)]
+    for day, slow in (("2026-11-20", True), ("2026-11-21", False)):
+        document = year.recoveries([event("web", day, recovery_seconds=300.0), *reversed(earlier)])
+        assert document["points"][-1]["slow"] == slow
+
+
 def test_the_next_tick_skips_closed_days_and_settings_are_read_once() -> None:
     reads = 0
 

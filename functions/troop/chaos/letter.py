@@ -1,0 +1,103 @@
+"""Writes the letter of a period: a few lines by owner, made of a summary. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from typing import Any
+
+from troop.shared.formatting import counted, duration
+from troop.shared.zones import Zone
+
+MOST_OWNERS = 40
+MOST_NAMES = 5
+"""The most owners of a letter, and the most units that a line names in one place: a topic accepts 256 KB, and readers
+accept less.
+"""
+
+_LONGEST_NAME = 100
+
+
+def week_before(moment: datetime, zone: Zone) -> tuple[date, date]:
+    """Returns the Monday and the Sunday of the last full week before a moment, on the zone's clock."""
+    today = moment.astimezone(zone).date()
+    sunday = today - timedelta(days=today.weekday() + 1)
+    return sunday - timedelta(days=6), sunday
+
+
+def bounds(first: date, last: date, zone: Zone) -> tuple[datetime, datetime]:
+    """Returns the moments at which the first of some days begins, and the last one ends."""
+    return (
+        datetime.combine(first, time.min, zone),
+        datetime.combine(last + timedelta(days=1), time.min, zone),
+    )
+
+
+def letter(summary: Mapping[str, Any]) -> list[str]:
+    """Returns the lines of the letter.
+
+    Args:
+        summary: see :meth:`troop.chaos.period.Period.document`.
+    """
+    totals = summary["totals"]
+    head = f"{summary['first']} to {summary['last']}: "
+    if not totals["terminations"]:
+        leashed = summary["without_termination"].get("LEASHED", 0)
+        would = f"; the leash prevented {counted(leashed, 'termination')}" if leashed else ""
+        return [f"{head}no terminations{would}."]
+    units = counted(summary["units_hit"], "unit")
+    lines = [f"{head}{counted(totals['terminations'], 'termination')} of {units}{_verdicts(totals)}."]
+    owners = [row for row in summary["owners"] if row["terminations"]]
+    for row in owners[:MOST_OWNERS]:
+        owner = _short(row["owner"] or "no owner")
+        lines.append(f"{owner}: {counted(row['terminations'], 'termination')}{''.join(_parts(row, summary))}.")
+    if len(owners) > MOST_OWNERS:
+        lines.append(f"{counted(len(owners) - MOST_OWNERS, 'more owner')}: the report has all of them.")
+    return lines
+
+
+def _parts(row: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
+    def own(name: str) -> list[Mapping[str, Any]]:
+        return [one for one in summary[name] if one["owner"] == row["owner"]]
+
+    yield _verdicts(row)
+    if row["recovery"]["count"]:
+        yield f"; recovered in {_seconds(row['recovery']['median'])} (median)"
+    yield _named("; broken or not recovered: ", [one["unit"] for one in own("broken")])
+    yield _named("; verdict unknown: ", [one["unit"] for one in own("unknown")])
+    slow = {
+        one["unit"]: f"{_short(one['unit'])} ({_seconds(one['seconds'])}, usually {_seconds(one['usual_seconds'])})"
+        for one in reversed(own("slower"))  # of several of one unit, the slowest stays
+    }
+    yield _named("; slower than before: ", list(slow.values())[::-1])
+    yield _named("; held again: ", [one["unit"] for one in own("mended")])
+
+
+def _verdicts(counts: Mapping[str, Any]) -> str:
+    """Returns the verdicts that occur: ``, 3 HELD, 1 BROKEN``."""
+    words = {
+        "held": "HELD",
+        "broken": "BROKEN",
+        "unknown": "UNKNOWN",
+        "pending": "without a verdict yet",
+        "unjudged": "without a verdict",
+    }
+    return "".join(f", {counts[key]:,} {word}" for key, word in words.items() if counts[key])
+
+
+def _named(head: str, names: Sequence[str]) -> str:
+    each = list(dict.fromkeys(map(_short, names)))
+    if not each:
+        return ""
+    more = len(each) - MOST_NAMES
+    return head + ", ".join(each[:MOST_NAMES]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _seconds(seconds: float) -> str:
+    return duration(seconds).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def _short(text: str) -> str:
+    """Returns the beginning of a name that people have set, on one line."""
+    plain = "".join(character if character.isprintable() else " " for character in text)
+    return plain if len(plain) <= _LONGEST_NAME else plain[: _LONGEST_NAME - 3] + "..."

@@ -26,12 +26,17 @@ def outlook(unit: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def lapse(unit: Mapping[str, Any]) -> str:
-    """Returns the termination from which a unit has not recovered, in words."""
+    """Returns the termination because of which a unit has left chaos, in words."""
     event_id = str(unit["unrecovered"])
     for event in unit["events"]:
         if event["event_id"] == event_id and event["instance_id"]:
             return f"the termination of {event['instance_id']} at {show.moment(event['at'])}"
     return in_words(event_id)
+
+
+def departure(unit: Mapping[str, Any]) -> str:
+    """Returns why a unit has left chaos, to follow its name."""
+    return f"{'was broken by' if unit.get('left_for') == 'broken' else 'did not recover from'} {lapse(unit)}"
 
 
 def missing_alarms(unit: Mapping[str, Any]) -> list[str]:
@@ -78,7 +83,7 @@ def differences(
         elif key in requested:
             yield f"{key}: {text}"
     if before and before["unrecovered"] and not after["unrecovered"]:
-        yield f"unrecovered: {lapse(before)} -> returned to chaos"
+        yield f"{before.get('left_for') or 'unrecovered'}: {lapse(before)} -> returned to chaos"
 
 
 _SHOWN_AS = {"opt_in": "takes_part", "opt_out": "takes_part"}

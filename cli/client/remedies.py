@@ -9,6 +9,7 @@ _REMEDIES = {
     "opted-out": "`troop opt-in {group}` ends the opt-out",
     "not-opted-in": "`troop opt-in {group}` opts it in",
     "unrecovered": "`troop opt-in {group}` returns it to chaos",
+    "broken": "`troop opt-in {group}` returns it to chaos",
     "operated": "name a group that no AWS service operates",
     "suspended": "resume these processes of the group",
     "refreshing": "try again when it is over",

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.chaos.units import AHEAD_HINT, differences, lapse, missing_alarms, outlook
+from cli.chaos.units import AHEAD_HINT, departure, differences, missing_alarms, outlook
 from cli.client.client import TroopClient
 from cli.client.connection import connection
 from cli.policies.values import KEYS, OVER, BadPolicy, assignments, normal, past_opt_out
@@ -40,12 +40,12 @@ def opt_out(
 
 
 def opt_in(ctx: typer.Context, unit: Unit, ahead: Ahead = False, as_json: AsJson = False) -> None:
-    """Let a unit take part, and return it to chaos if it has not recovered from its last termination."""
+    """Let a unit take part, and return it to chaos if its last termination has taken it out."""
     client = connection(ctx).client
     changes: dict[str, Any] = {"opt_in": True, "opt_out": None, "until": None, "reason": None}
     before = _before(client, unit, ahead)
     if before and before["unrecovered"]:
-        show.note(f"{before['unit']} has not recovered from {lapse(before)}: this returns it to chaos")
+        show.note(f"{before['unit']} {departure(before)}: this returns it to chaos")
         changes["unrecovered"] = False
     _change(client, unit, before, changes, as_json)
 

@@ -38,6 +38,7 @@ _STYLES = {
     "no (protected)": "cyan",
     "no (malformed)": "bold red",
     "no (unrecovered)": "bold red",
+    "no (broken)": "bold red",
 }
 NOTHING = "-"
 

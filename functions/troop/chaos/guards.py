@@ -106,12 +106,13 @@ def opted_out(facts: Facts) -> Refusal | None:
     return Refusal("opted-out", f"opted out by {takes_part.source}{until}{because}")
 
 
-def unrecovered(facts: Facts) -> Refusal | None:
+def left_chaos(facts: Facts) -> Refusal | None:
     if not (event := facts.state.unrecovered):
         return None
-    return Refusal(
-        "unrecovered", f"did not recover from {event_in_words(event)}: return it to chaos when it is healthy"
-    )
+    words = event_in_words(event)
+    if facts.state.left_for == "broken":
+        return Refusal("broken", f"broken by {words}: return it to chaos when the cause is known")
+    return Refusal("unrecovered", f"did not recover from {words}: return it to chaos when it is healthy")
 
 
 @each_group("operated")
@@ -244,7 +245,7 @@ SCHEDULED: tuple[Guard, ...] = (
     calendar_closed,
     change_calendar_closed,
     opted_out,
-    unrecovered,
+    left_chaos,
     operated,
     suspended,
     refreshing,
@@ -278,6 +279,7 @@ REASONS = (
     "opted-out",
     "not-opted-in",
     "unrecovered",
+    "broken",
     "operated",
     "suspended",
     "refreshing",

@@ -34,7 +34,11 @@ def execution_name(event_id: str) -> str:
 
 
 def refuse_if_in_flight(last: Event | None) -> Refusal | None:
-    """Refuses while the unit's last termination is in flight: its group may not show the missing instance yet."""
-    if last is None or last.status not in OPEN:
-        return None
-    return Refusal("in-flight", f"its termination {last.event_id} is {last.status}: wait until it is over")
+    """Refuses while the unit's last termination is in flight, as its group may not show the missing instance yet; and
+    until its verdict, which another loss would decide.
+    """
+    if last and last.status in OPEN:
+        return Refusal("in-flight", f"its termination {last.event_id} is {last.status}: wait until it is over")
+    if last and last.awaits_verdict:
+        return Refusal("in-flight", f"its termination {last.event_id} awaits its verdict: wait until it is given")
+    return None

@@ -20,6 +20,7 @@ from troop.chaos.guards import (
     halted,
     in_flight,
     in_words,
+    left_chaos,
     malformed,
     only_protected_instances,
     operated,
@@ -30,7 +31,6 @@ from troop.chaos.guards import (
     too_small,
     too_soon,
     unhealthy,
-    unrecovered,
 )
 from troop.chaos.participation import protection
 from troop.chaos.policy import Policy, effective_policy
@@ -47,7 +47,7 @@ LASTING: tuple[Guard, ...] = (
     protected,
     malformed,
     opted_out,
-    unrecovered,
+    left_chaos,
     operated,
     suspended,
     too_small,

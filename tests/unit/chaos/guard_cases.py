@@ -18,6 +18,7 @@ from troop.chaos.guards import (
     halted,
     in_flight,
     leashed,
+    left_chaos,
     malformed,
     not_rolled,
     not_yet,
@@ -31,7 +32,6 @@ from troop.chaos.guards import (
     too_small,
     too_soon,
     unhealthy,
-    unrecovered,
 )
 from troop.chaos.roll import due_at, roll
 
@@ -173,10 +173,17 @@ CASES: list[Case] = [
         {"chosen": settings(participation="opt-in"), "item": {"opt_in": True}},
     ),
     Case(
-        unrecovered,
+        left_chaos,
         "unrecovered",
         "did not recover from its termination of 2026-11-02: return it to chaos when it is healthy",
         {"state": UnitState(unrecovered="2026-11-02#web")},
+        {"state": UnitState(last_day=date(2026, 11, 2))},
+    ),
+    Case(
+        left_chaos,
+        "broken",
+        "broken by its termination of 2026-11-02: return it to chaos when the cause is known",
+        {"state": UnitState(unrecovered="2026-11-02#web", left_for="broken")},
         {"state": UnitState(last_day=date(2026, 11, 2))},
     ),
     Case(

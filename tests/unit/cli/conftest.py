@@ -118,6 +118,7 @@ class FakeApi:
         *,
         groups: int = 1,
         unrecovered: str | None = None,
+        left_for: str = "unrecovered",
         protected: str | None = None,
         problem: str = "",
         outlook: Mapping[str, Any] | None = None,
@@ -127,6 +128,7 @@ class FakeApi:
             "item": item,
             "groups": groups,
             "unrecovered": unrecovered,
+            "left_for": left_for if unrecovered else None,
             "version": len(item),
             "protected": protected,
             "problems": [problem] if problem else [],
@@ -190,7 +192,7 @@ class FakeApi:
             if body.pop("version", stored["version"]) != stored["version"]:
                 return Answer(409, {"statusCode": 409, "message": f"{name} was changed by somebody else"})
             if body.pop("unrecovered", None) is False:
-                stored["unrecovered"] = None
+                stored["unrecovered"] = stored["left_for"] = None
             stored["item"] = {k: v for k, v in (stored["item"] | body).items() if v is not None}
             stored["version"] += 1
         if name not in self.units:
@@ -221,6 +223,7 @@ class FakeApi:
                 "version": state["version"],
                 "item": {"unit": name, "schema": 1, **item} if item else {},
                 "unrecovered": state["unrecovered"],
+                "left_for": state["left_for"],
                 "last_day": None,
                 "outlook": self._outlook(name),
                 "next_possible": self._outlook(name)["next_possible"],

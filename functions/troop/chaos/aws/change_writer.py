@@ -53,7 +53,7 @@ class ChangeWriter:
         Args:
             read: the unit's item in DynamoDB's types, as the caller has read it.
             changes: plain values by key; None removes.
-            left_by: the event from which the unit did not recover, if the unit returns to chaos.
+            left_by: the event because of which the unit has left chaos, if it returns.
             owner: the unit's owner before the change, for the record.
 
         Raises:
@@ -100,7 +100,7 @@ class ChangeWriter:
             "Update": {
                 "TableName": self.state,
                 "Key": typed({"key": UNIT + unit}),
-                "UpdateExpression": "REMOVE unrecovered",
+                "UpdateExpression": "REMOVE unrecovered, left_for",
                 "ConditionExpression": "unrecovered = :event",
                 "ExpressionAttributeValues": typed({":event": event_id}),
             }

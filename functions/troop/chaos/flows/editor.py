@@ -75,7 +75,7 @@ class Editor:
 
         Args:
             changes: values as they are stored, by key; None removes.
-            put_back: whether to return an unrecovered unit to chaos.
+            put_back: whether to return a unit that has left chaos.
             version: the version that the change is based on; None for any.
             owner: the unit's owner before the change, for the record.
 

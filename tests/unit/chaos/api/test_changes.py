@@ -239,6 +239,16 @@ class TestPuttingBack:
         ]
         assert stored(account) == {}
 
+    def test_a_broken_unit_takes_part_again(self, account: Account) -> None:
+        account.group("web")
+        _leave_chaos(account)
+        account.change("State", {"key": "unit#web"}, left_for="broken")
+        assert get("/groups/web")["outlook"]["reason"] == "broken"
+        unit = patch("/groups/web", {"unrecovered": False})
+        assert (unit["unrecovered"], unit["left_for"], unit["outlook"]["takes_part"]) == (None, None, True)
+        assert account.state("unit#web") == {"key": "unit#web", "last_day": str(FRIDAY)}
+        assert "units" not in account.state("unrecovered")
+
     def test_together_with_policy(self, account: Account) -> None:
         _leave_chaos(account)
         unit = patch("/groups/web", {"unrecovered": False, "probability": 0.1})

@@ -65,6 +65,11 @@ def _unrecovered(a: Account) -> None:
     a.dynamodb.put_item(TableName="State", Item=typed({"key": "unit#web", "unrecovered": "2026-11-19#web"}))
 
 
+def _broken(a: Account) -> None:
+    left = {"key": "unit#web", "unrecovered": "2026-11-19#web", "left_for": "broken"}
+    a.dynamodb.put_item(TableName="State", Item=typed(left))
+
+
 def _used_up(a: Account) -> None:
     a.dynamodb.put_item(TableName="State", Item=typed({"key": DAY, "count": 20}))
 
@@ -109,6 +114,7 @@ def _tag(a: Account, key: str, value: str) -> None:
         (_suspend, "suspended"),
         (_refresh, "refreshing"),
         (_unrecovered, "unrecovered"),
+        (_broken, "broken"),
         (_used_up, "day-cap"),
         (_full, "in-flight"),
         (_close, "outside-window"),

@@ -139,10 +139,18 @@ def test_an_opt_out_ahead_of_its_group(run: Run, api: FakeApi) -> None:
 def test_opting_in_puts_back_what_has_not_recovered_and_says_so(run: Run, api: FakeApi) -> None:
     api.add("web", unrecovered="2026-11-20#web", opt_out=True, until="2026-12-01")
     result = run("opt-in", "web")
-    assert "has not recovered from its termination of 2026-11-20:" in result.stderr
+    assert "web did not recover from its termination of 2026-11-20:" in result.stderr
     assert "takes part" in result.stdout
     assert api.changes()[0][1]["unrecovered"] is False
     assert api.units["web"]["item"] == {"opt_in": True}
+
+
+def test_opting_in_puts_back_what_was_broken_and_says_so(run: Run, api: FakeApi) -> None:
+    api.add("web", unrecovered="2026-11-20#web", left_for="broken")
+    result = run("opt-in", "web")
+    assert "web was broken by its termination of 2026-11-20:" in result.stderr
+    assert "broken: its termination of 2026-11-20 -> returned to chaos" in result.stdout
+    assert api.changes()[0][1]["unrecovered"] is False
 
 
 def test_opting_in_says_nothing_of_recovery_when_there_is_nothing_to_say(run: Run, api: FakeApi) -> None:

@@ -8,6 +8,7 @@ python -m perf.model --mutants             intentional defects: which ones the t
 from __future__ import annotations
 
 import argparse
+import logging
 import multiprocessing
 import random
 import sys
@@ -92,6 +93,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="play this one history, line by line")
     parser.add_argument("--mutants", action="store_true", help="check which intentional defects the test detects")
     chosen = parser.parse_args()
+    logging.disable(logging.ERROR)  # faults are the purpose here, and warnings about them cost time
     if chosen.seed is not None:
         return replay(chosen.seed)
     if chosen.mutants:

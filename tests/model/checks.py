@@ -238,12 +238,16 @@ class Checks:
         answers = seen.get("describe_instance_refreshes", {}).get(plain["group"])
         if not answers or any(r["Status"] == "InProgress" for a in answers for r in a["InstanceRefreshes"]):
             self.fail(f"{event_id} is claimed during an instance refresh, or nobody has looked")
-        if "stop_alarms" in item and not any(
-            a["StateValue"] == "OK" for answer in seen.get("describe_alarms", []) for a in answer["MetricAlarms"]
-        ):
-            self.fail(f"{event_id} is claimed though its alarm is not OK")
+        read = [alarm for answer in seen.get("describe_alarms", []) for kind in answer.values() for alarm in kind]
+        states = {alarm["AlarmName"]: alarm["StateValue"] for alarm in read}
+        for name in item.get("stop_alarms", {"S": ""})["S"].replace(",", " ").split():
+            if states.get(name) != "OK":
+                self.fail(f"{event_id} is claimed though its alarm {name} is {states.get(name)}")
 
     # What happened to instances
+
+    def capacity_changed(self, group: str) -> None:
+        """A group's capacity, as AWS shows it, may have changed."""
 
     def terminated(self, instance: Instance, how: str) -> None:
         """A call of ours terminates an instance that was not on its way out."""

@@ -1,4 +1,6 @@
-"""EC2 and Auto Scaling in memory: groups that notice what is gone, and replace it in their own time."""
+"""EC2 and Auto Scaling in memory: groups that notice what is gone, and replace it in their own time, also when nobody
+looks. What they do has activities with a start and an end, and events.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from tests.model.dynamo import refusal
@@ -20,26 +23,42 @@ SEEN = 3.0
 FORGOTTEN = 3600.0
 """Seconds for which EC2 remembers a terminated instance."""
 
+TRIED_AGAIN = 20.0
+"""Seconds after which a group repeats a launch that failed; each time twice as many."""
+
+LAUNCHED, NOT_LAUNCHED = "EC2 Instance Launch Successful", "EC2 Instance Launch Unsuccessful"
+TERMINATED, CHANGED = "EC2 Instance Terminate Successful", "EC2 Instance State-change Notification"
+
+Emit = Callable[[str, str, dict[str, Any]], None]
+
 
 @dataclass
 class Instance:
+    """``healthy``: in the group's target groups, each of which checks for itself."""
+
     instance_id: str
     group: str
     state: str = "running"
     before: str = "running"
     changed: float = 0.0
     lifecycle: str = "InService"
-    ready: float = 0.0
     weight: int = 1
     scale_in_protected: bool = False
     tagged_protected: bool = False
     termination_protected: bool = False
     launched: float = 0.0
+    healthy: set[str] = field(default_factory=set)
+
+    @property
+    def leaving(self) -> bool:
+        return self.lifecycle.startswith("Terminat")
 
 
 @dataclass
 class Group:
-    """``boots``: whether replacements ever come into service. ``hook``: seconds for which a drained instance waits."""
+    """``boots``: whether replacements ever come into service; ``failing``: how many launches fail before one works;
+    ``hook``: seconds for which a drained instance waits.
+    """
 
     name: str
     desired: int
@@ -48,9 +67,17 @@ class Group:
     target_groups: list[str] = field(default_factory=list)
     refresh: str = ""
     boots: bool = True
+    failing: int = 0
+    failed: int = 0
     hook: float = 0.0
     weight: int = 1
-    held: dict[str, float] = field(default_factory=dict)
+    members: list[Instance] = field(default_factory=list)
+    activities: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def serving(self) -> list[Instance]:
+        """Those that serve as far as AWS knows: in service, and healthy in all target groups."""
+        return [i for i in self.members if i.lifecycle == "InService" and i.healthy.issuperset(self.target_groups)]
 
 
 class Fleet:
@@ -58,16 +85,26 @@ class Fleet:
 
     Args:
         now: seconds, the true time.
+        at: does something later.
         terminated: receives every instance that a call terminates, and how.
+        changed: told of every group whose capacity may have changed.
+        emit: receives source, kind and detail of every event.
 
     Attributes:
         skips: whether this region's EC2 terminates without a shutdown of the operating system.
     """
 
     def __init__(
-        self, now: Callable[[], float], dice: random.Random, terminated: Callable[[Instance, str], None]
+        self,
+        now: Callable[[], float],
+        at: Callable[[float, Callable[[], object]], None],
+        dice: random.Random,
+        terminated: Callable[[Instance, str], None],
+        changed: Callable[[str], None],
+        emit: Emit,
     ) -> None:
-        self._now, self._dice, self._terminated = now, dice, terminated
+        self._now, self._at, self._dice, self._emit = now, at, dice, emit
+        self._terminated, self._changed = terminated, changed
         self.groups: dict[str, Group] = {}
         self.instances: dict[str, Instance] = {}
         self._number = 0
@@ -76,65 +113,169 @@ class Fleet:
     def add(self, group: Group) -> None:
         self.groups[group.name] = group
         for _ in range(group.desired // group.weight):
-            self._launch(group, ready=self._now())
-
-    def members(self, group: str) -> list[Instance]:
-        return [i for i in self.instances.values() if i.group == group]
+            instance = self._new(group)
+            instance.healthy.update(group.target_groups)
 
     def delete(self, name: str) -> None:
         """Deletes a group with its instances, as its owner does."""
-        for instance in self.members(name):
+        group = self.groups.pop(name)
+        for instance in list(group.members):
             self._end(instance)
-        del self.groups[name]
-
-    def settle(self) -> None:
-        """Lets groups do what has become due."""
-        now = self._now()
-        for instance in list(self.instances.values()):
-            # One that a lifecycle hook holds stays with its group until the hook ends, even when it is stopped.
-            held = instance.state == "stopped" and instance.lifecycle.startswith("Terminat")
-            gone = instance.state != "running" and not held
-            if gone and instance.group and now - instance.changed >= NOTICED:
-                instance.group = ""
-            if instance.lifecycle == "Pending" and now >= instance.ready:
-                instance.lifecycle = "InService"
-            if instance.state == "terminated" and now - instance.changed > FORGOTTEN:
-                del self.instances[instance.instance_id]
-        for group in self.groups.values():
-            for instance_id, until in list(group.held.items()):
-                if now >= until:
-                    del group.held[instance_id]
-                    waiting = self.instances.get(instance_id)
-                    if waiting and waiting.state != "terminated":
-                        self._end(waiting)
-            have = sum(i.weight for i in self.members(group.name) if not i.lifecycle.startswith("Terminat"))
-            while have < group.desired and "Launch" not in group.suspended:
-                boot = self._dice.uniform(5, 200) if group.boots else 1e9
-                have += self._launch(group, ready=now + boot).weight
-
-    def _launch(self, group: Group, ready: float) -> Instance:
-        self._number += 1
-        instance = Instance(
-            f"i-{self._number:04d}", group.name, ready=ready, changed=self._now() - 60, weight=group.weight
-        )
-        instance.launched = self._now()
-        instance.lifecycle = "InService" if ready <= self._now() else "Pending"
-        self.instances[instance.instance_id] = instance
-        return instance
-
-    def _end(self, instance: Instance, state: str = "terminated") -> None:
-        instance.before, instance.state, instance.changed = instance.state, state, self._now()
+        self._changed(name)
 
     def end(self, instance: Instance, state: str = "terminated") -> None:
         """Somebody else terminates or stops an instance."""
         self._end(instance, state)
+
+    def standby(self, instance: Instance) -> None:
+        instance.lifecycle = "Standby"
+        self._changed(instance.group)
+
+    def scale(self, group: Group, desired: int) -> None:
+        group.desired = desired
+        self._changed(group.name)
+        self._later(1.0, self._fill, group)
+
+    # What groups do in their own time
+
+    def _later(self, seconds: float, act: Callable[..., object], *args: Any) -> None:
+        self._at(self._now() + seconds, partial(act, *args))
+
+    def _moment(self) -> datetime:
+        return datetime.fromtimestamp(self._now(), UTC)
+
+    def _new(self, group: Group) -> Instance:
+        self._number += 1
+        now = self._now()
+        instance = Instance(f"i-{self._number:04d}", group.name, changed=now - 60, weight=group.weight, launched=now)
+        self.instances[instance.instance_id] = instance
+        group.members.append(instance)
+        return instance
+
+    def _end(self, instance: Instance, state: str = "terminated") -> None:
+        instance.before, instance.state, instance.changed = instance.state, state, self._now()
+        self._changed(instance.group)
+        self._later(NOTICED, self._notice, instance)
+        if state == "terminated":
+            self._later(FORGOTTEN, self.instances.pop, instance.instance_id, None)
+
+    def _notice(self, instance: Instance) -> None:
+        """The group finds that an instance is gone. One that a lifecycle hook holds stays with it until the hook ends,
+        even when it is stopped.
+        """
+        group = self.groups.get(instance.group)
+        if group is None or instance not in group.members:
+            instance.group = ""
+            return
+        if instance.state == "stopped" and instance.leaving:
+            return
+        group.members.remove(instance)
+        instance.group = ""
+        self._changed(group.name)
+        if not instance.leaving:
+            self._activity(group, "Terminating EC2 instance", instance)
+        self._later(self._dice.uniform(0, 10), self._gone, group, instance)
+        self._fill(group)
+
+    def _gone(self, group: Group, instance: Instance) -> None:
+        self._over(group, "Terminating EC2 instance", instance.instance_id, TERMINATED)
+
+    def _fill(self, group: Group) -> None:
+        """Launches what is missing."""
+        if self.groups.get(group.name) is not group or "Launch" in group.suspended:
+            return
+        have = sum(i.weight for i in group.members if not i.leaving)
+        while have < group.desired:
+            if group.failing > 0 or (not group.boots and self._dice.random() < 0.5):
+                group.failing -= 1
+                self._activity(group, "Launching a new EC2 instance", None)
+                self._later(self._dice.uniform(1, 10), self._fail, group)
+                return
+            have += self._launch(group).weight
+
+    def _fail(self, group: Group) -> None:
+        self._over(group, "Launching a new EC2 instance", "", NOT_LAUNCHED)
+        group.failed += 1
+        self._later(min(900.0, TRIED_AGAIN * 2**group.failed), self._fill, group)
+
+    def _launch(self, group: Group) -> Instance:
+        instance = self._new(group)
+        instance.lifecycle = "Pending"
+        self._activity(group, "Launching a new EC2 instance", instance)
+        boot = self._dice.uniform(5, 200)
+        self._later(boot * self._dice.uniform(0.1, 0.9), self._runs, instance)
+        if group.boots:
+            self._later(boot, self._ready, group, instance)
+        return instance
+
+    def _runs(self, instance: Instance) -> None:
+        if instance.state == "running":
+            self._emit("aws.ec2", CHANGED, {"instance-id": instance.instance_id, "state": "running"})
+
+    def _ready(self, group: Group, instance: Instance) -> None:
+        if instance.lifecycle != "Pending" or instance.state != "running":
+            return
+        instance.lifecycle = "InService"
+        self._over(group, "Launching a new EC2 instance", instance.instance_id, LAUNCHED)
+        for target_group in group.target_groups:
+            wait = self._dice.uniform(0, 60)
+            self._later(wait, self._health, group, instance, target_group, True)
+            if self._dice.random() < 0.2:  # it flaps
+                self._later(wait + self._dice.uniform(0, 10), self._health, group, instance, target_group, False)
+                self._later(wait + self._dice.uniform(10, 40), self._health, group, instance, target_group, True)
+        self._changed(group.name)
+
+    def _health(self, group: Group, instance: Instance, target_group: str, healthy: bool) -> None:
+        (instance.healthy.add if healthy else instance.healthy.discard)(target_group)
+        self._changed(group.name)
+
+    # Activities
+
+    def _activity(self, group: Group, words: str, instance: Instance | None) -> None:
+        group.activities.append(
+            {
+                "ActivityId": f"a-{group.name}-{len(group.activities)}",
+                "AutoScalingGroupName": group.name,
+                "Description": f"{words}: {instance.instance_id}" if instance else words,
+                "Cause": "",
+                "StartTime": self._moment(),
+                "StatusCode": "InProgress",
+                "Progress": 50,
+            }
+        )
+
+    def _over(self, group: Group, words: str, instance_id: str, kind: str) -> None:
+        """Ends an activity, and says so."""
+        words = f"{words}: {instance_id}" if instance_id else words
+        for activity in reversed(group.activities):
+            if activity["Description"] == words and "EndTime" not in activity:
+                break
+        else:
+            return
+        failed = kind == NOT_LAUNCHED
+        activity |= {"EndTime": self._moment(), "StatusCode": "Failed" if failed else "Successful", "Progress": 100}
+        if failed:
+            activity["StatusMessage"] = "We currently do not have sufficient capacity. Launching EC2 instance failed."
+        if self.groups.get(group.name) is group:
+            detail = {
+                "AutoScalingGroupName": group.name,
+                "EC2InstanceId": instance_id,
+                "ActivityId": activity["ActivityId"],
+                "Description": words,
+                "StatusCode": activity["StatusCode"] if failed else "InProgress",
+                "StatusMessage": activity.get("StatusMessage", ""),
+                "StartTime": activity["StartTime"].isoformat(),
+                "EndTime": activity["EndTime"].isoformat(),
+                "Origin": "AutoScalingGroup" if kind == TERMINATED else "EC2",
+                "Destination": "EC2" if kind == TERMINATED else "AutoScalingGroup",
+            }
+            self._emit("aws.autoscaling", kind, detail)
 
     # Auto Scaling's client
 
     def describe_auto_scaling_groups(
         self, AutoScalingGroupNames: list[str] | None = None, Filters: Sequence[Mapping[str, Any]] = (), **paging: Any
     ) -> Any:
-        self.settle()
         names = self.groups if AutoScalingGroupNames is None else AutoScalingGroupNames
         groups = [self.groups[name] for name in names if name in self.groups]
         for one in Filters:
@@ -154,7 +295,7 @@ class Fleet:
                     "ProtectedFromScaleIn": i.scale_in_protected,
                     **({"WeightedCapacity": str(i.weight)} if i.weight > 1 else {}),
                 }
-                for i in self.members(group.name)
+                for i in group.members
             ],
             "Tags": [{"Key": k, "Value": v} for k, v in group.tags.items()],
             "SuspendedProcesses": [{"ProcessName": p} for p in group.suspended],
@@ -162,9 +303,13 @@ class Fleet:
         }
 
     def describe_auto_scaling_instances(self, InstanceIds: list[str]) -> Any:
-        self.settle()
         known = [self.instances[i] for i in InstanceIds if i in self.instances and self.instances[i].group]
-        return {"AutoScalingInstances": [{"InstanceId": i.instance_id, "LifecycleState": i.lifecycle} for i in known]}
+        return {
+            "AutoScalingInstances": [
+                {"InstanceId": i.instance_id, "LifecycleState": i.lifecycle, "AutoScalingGroupName": i.group}
+                for i in known
+            ]
+        }
 
     def describe_instance_refreshes(self, AutoScalingGroupName: str, MaxRecords: int) -> Any:
         if AutoScalingGroupName not in self.groups:
@@ -172,34 +317,35 @@ class Fleet:
         status = self.groups[AutoScalingGroupName].refresh
         return {"InstanceRefreshes": [{"Status": status}] if status else []}
 
-    def describe_scaling_activities(self, AutoScalingGroupName: str, MaxRecords: int) -> Any:
+    def describe_scaling_activities(self, AutoScalingGroupName: str, **paging: Any) -> Any:
         if AutoScalingGroupName not in self.groups:
             raise refusal("ValidationError", "DescribeScalingActivities", "AutoScalingGroup name not found")
-        failed = {
-            "StatusCode": "Failed",
-            "StartTime": datetime.fromtimestamp(self._now() - 60, UTC),
-            "StatusMessage": "its instances never become ready",
-        }
-        return {"Activities": [] if self.groups[AutoScalingGroupName].boots else [failed]}
+        newest = reversed(self.groups[AutoScalingGroupName].activities[-100:])
+        return {"Activities": [dict(activity) for activity in newest]}
 
     def terminate_instance_in_auto_scaling_group(self, InstanceId: str, ShouldDecrementDesiredCapacity: bool) -> Any:
-        self.settle()
         instance = self.instances.get(InstanceId)
         if instance is None or not instance.group:
             raise refusal("ValidationError", "TerminateInstanceInAutoScalingGroup", "Instance Id not found")
-        if instance.state == "running" and not instance.lifecycle.startswith("Terminat"):
+        if instance.state == "running" and not instance.leaving:
             self._terminated(instance, "drain")
-            instance.lifecycle = "Terminating:Wait"
             group = self.groups[instance.group]
-            group.held[InstanceId] = self._now() + group.hook
+            instance.lifecycle = "Terminating:Wait"
+            self._activity(group, "Terminating EC2 instance", instance)
+            self._changed(group.name)
+            self._later(group.hook, self._let_go, instance)
+            self._fill(group)
         return {}
+
+    def _let_go(self, instance: Instance) -> None:
+        if instance.state != "terminated":
+            self._end(instance)
 
     # EC2's client
 
     def describe_instances(
         self, InstanceIds: list[str] | None = None, Filters: Sequence[Mapping[str, Any]] = (), **paging: Any
     ) -> Any:
-        self.settle()
         groups = [name for one in Filters if one["Name"] == "tag:aws:autoscaling:groupName" for name in one["Values"]]
         if groups:
             instances = [i for i in self.instances.values() if i.group in groups and i.state == "running"]
@@ -222,7 +368,6 @@ class Fleet:
         }
 
     def describe_instance_attribute(self, InstanceId: str, Attribute: str) -> Any:
-        self.settle()
         if InstanceId not in self.instances:
             raise refusal("InvalidInstanceID.NotFound", "DescribeInstanceAttribute")
         key = Attribute[0].upper() + Attribute[1:]
@@ -250,12 +395,13 @@ class Fleet:
     # Elastic Load Balancing's client
 
     def describe_target_health(self, TargetGroupArn: str) -> Any:
-        self.settle()
-        members = [i for g in self.groups.values() if TargetGroupArn in g.target_groups for i in self.members(g.name)]
-        state = {True: "healthy", False: "initial"}
+        members = [i for g in self.groups.values() if TargetGroupArn in g.target_groups for i in g.members]
         return {
             "TargetHealthDescriptions": [
-                {"Target": {"Id": i.instance_id}, "TargetHealth": {"State": state[i.lifecycle == "InService"]}}
+                {
+                    "Target": {"Id": i.instance_id},
+                    "TargetHealth": {"State": "healthy" if TargetGroupArn in i.healthy else "initial"},
+                }
                 for i in members
             ]
         }

@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from functools import cache, partial
 from typing import Any
 
+from tests.model.alarms import NAMES, change_alarm
 from tests.model.checks import ZONE
 from tests.model.fleet import Group
 from tests.model.people import People
@@ -139,7 +140,9 @@ def _world(dice: random.Random) -> World:
     )
     opens = datetime.combine(dice.choice(DAYS), time(9), ZONE).astimezone(UTC)
     chosen = settings(dice.choice((1, 2, 20)), dice.choice((1, 2, 5)), dice.choice(faults.names()), dice.random() < 0.1)
-    world = World(dice, chosen, opens - timedelta(minutes=1), trouble, alarms={"errors": "OK"})
+    world = World(dice, chosen, opens - timedelta(minutes=1), trouble)
+    for name in NAMES:
+        change_alarm(world, name)
     world.people = People(world, dice.choice((1, 3, 8))).change
     world.fleet.skips = dice.random() < 0.8
     for name in ("web-v041", "db", "api")[: dice.choice((1, 2, 3))]:
@@ -147,11 +150,13 @@ def _world(dice: random.Random) -> World:
         tags = {"troop:method": dice.choice(faults.names())} if dice.random() < 0.5 else {}
         group = Group(name, weight * dice.choice((2, 3, 4)), tags, weight=weight, boots=dice.random() < 0.9)
         group.hook = dice.choice((0.0, 30.0, 3000.0))
-        group.target_groups = ["tg-" + name] if dice.random() < 0.2 else []
+        group.target_groups = [f"tg-{name}-{n}" for n in range(dice.choice((0, 0, 0, 0, 1, 2)))]
+        group.failing = dice.choice((0, 0, 0, 0, 1, 3))
         world.fleet.add(group)
-        if dice.random() < 0.15:
-            alarms = {"unit": {"S": name.partition("-")[0]}, "stop_alarms": {"S": "errors"}}
-            world.dynamo.write("GroupTags", alarms)
+        if dice.random() < 0.4:
+            unit = name.partition("-")[0]
+            alarms = dice.choice(("errors", "site", f"{unit}-slow", f"errors {unit}-slow"))
+            world.dynamo.write("GroupTags", {"unit": {"S": unit}, "stop_alarms": {"S": alarms}})
     return world
 
 
@@ -180,7 +185,7 @@ def _day(world: World, dice: random.Random) -> None:
 
 
 def _start(world: World, at: float, stalled: float) -> None:
-    number = len(world.stage.actors)
+    number = world.stage.spawned
     world.stage.spawn(f"tick{number}", partial(_execution, world, at, stalled), at)
     if world.dice.random() < 0.3:
         world.stage.spawn(f"sweep{number}", partial(_only_sweep, world), at + world.dice.uniform(0, 5))
@@ -225,8 +230,9 @@ def _rest(world: World) -> None:
         "State", world.dynamo.item("State", "switch") | {"key": {"S": "switch"}, "halted": {"BOOL": True}}
     )
     for _ in range(4):
-        world.stage.now += 900
-        world.stage.alone("rest", lambda: world.invoke("sweep", 120, 4, lambda: _sweep(world, world.now())))
+        world.stage.pass_time(900)
+        world.stage.spawn("rest", lambda: world.invoke("sweep", 120, 4, lambda: _sweep(world, world.now())), 0.0)
+        world.stage.run()
 
 
 def _execution(world: World, at: float, stalled: float) -> None:

@@ -155,7 +155,10 @@ def halt_is_not_looked_at_before_the_call(patch: Patch) -> None:
 
 class _Calm:
     def __init__(self, state: Any) -> None:
-        self.unit_state, self.counts = state.unit_state, state.counts
+        self._state = state
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._state, name)
 
     def switch(self) -> Any:
         return type("Switch", (), {"halted": False, "leashed": False})

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tests.model.alarms import ALARM, MISSING, NAMES, OK, change_alarm
 from tests.model.fleet import Group, Instance
 
 if TYPE_CHECKING:
@@ -20,7 +22,8 @@ class People:
             self.halt, self.halt, self.unhalt, self.leash, self.unleash, self.opt_out, self.opt_out, self.opt_in,
             self.improbable, self.more_healthy, self.fewer_healthy,
             self.tag_group, self.delete_group, self.replace_group,
-            self.kill, self.kill, self.stop, self.standby, self.scale, self.alarm, self.put_back, self.take_out,
+            self.kill, self.kill, self.stop, self.standby, self.scale, self.put_back, self.take_out,
+            self.alarm, self.alarm, self.silence, self.change_alarm, self.delete_alarm,
             self.suspend, self.refresh, self.protect, self.scale_in_protect, self.shield, self.hinder, self.move,
         )  # fmt: skip
 
@@ -118,7 +121,7 @@ class People:
     def standby(self) -> str:
         def act(instance: Instance) -> None:
             if instance.lifecycle == "InService":
-                instance.lifecycle = "Standby"
+                self._world.fleet.standby(instance)
 
         return self._instance("standby", act)
 
@@ -165,7 +168,7 @@ class People:
 
     def scale(self) -> str:
         change = self._world.dice.choice((-1, 1))
-        return self._on_group(f"scale {change}", lambda g: setattr(g, "desired", max(1, g.desired + change)))
+        return self._on_group(f"scale {change}", lambda g: self._world.fleet.scale(g, max(1, g.desired + change)))
 
     def suspend(self) -> str:
         return self._on_group("suspend", lambda g: g.suspended.add("Launch"))
@@ -178,5 +181,30 @@ class People:
         return self._on_group("hinder", lambda g: setattr(g, "boots", False))
 
     def alarm(self) -> str:
-        self._world.alarms["errors"] = self._world.dice.choice(("ALARM", "OK", "INSUFFICIENT_DATA"))
-        return f"alarm {self._world.alarms['errors']}"
+        """Sets an alarm's state, for a while or for good."""
+        world, dice = self._world, self._world.dice
+        name, state = dice.choice(NAMES), dice.choice((ALARM, OK, MISSING))
+        world.cloudwatch.set(name, state)
+        if dice.random() < 0.5:
+            world.stage.at(world.stage.now + dice.uniform(1, 300), partial(world.cloudwatch.set, name, OK))
+        return f"alarm {name} {state}"
+
+    def silence(self) -> str:
+        """Stops a metric for a while."""
+        world, dice = self._world, self._world.dice
+        name = dice.choice(NAMES)
+        world.cloudwatch.silence(name, True)
+        world.stage.at(world.stage.now + dice.uniform(1, 600), partial(world.cloudwatch.silence, name, False))
+        return f"silence {name}"
+
+    def change_alarm(self) -> str:
+        return f"change {change_alarm(self._world, self._world.dice.choice(NAMES))}"
+
+    def delete_alarm(self) -> str:
+        """Deletes an alarm; somebody may create it again."""
+        world, dice = self._world, self._world.dice
+        name = dice.choice(NAMES)
+        world.cloudwatch.delete(name)
+        if dice.random() < 0.7:
+            world.stage.at(world.stage.now + dice.uniform(1, 300), partial(change_alarm, world, name))
+        return f"delete {name}"

@@ -62,18 +62,17 @@ RARE = {"sweep_is_hasty"}
 """Defects that so many may not show; ``python -m perf.model --mutants`` searches for them as well."""
 
 SEEDS = {
-    "no_cap_condition": 205,
-    "claims_never_end": 91,
-    "time_is_checked_only_before_the_attempt": 181,
-    "every_try_is_the_first": 99,
-    "attempts_do_not_hold_up_an_end": 289,
-    "a_repeated_call_finds_its_own_work_foreign": 59,
-    "nobody_looks_at_the_time_after_a_rejection": 137,
-    "abandonment_uses_up_no_day": 254,
-    "closing_needs_no_status": 40,
-    "sweep_trusts_its_clock": 78,
-    "sweep_ignores_the_instance": 88,
-    "keys_count_only_before_the_claim": 341,
+    "nothing_says_that_the_day_has_had_its_claim": 117,
+    "no_cap_condition": 1874,
+    "owners_undercut_the_lowest_minimum": 135,
+    "claims_never_end": 81,
+    "every_try_is_the_first": 68,
+    "attempts_do_not_hold_up_an_end": 342,
+    "a_repeated_call_finds_its_own_work_foreign": 100,
+    "closing_needs_no_status": 120,
+    "sweep_is_hasty": 1531,
+    "sweep_ignores_the_instance": 253,
+    "sweep_knows_no_lifecycle_hooks": 871,
 }
 """Defect -> the history that is played first, as the first one that shows it. After a change of histories it may show
 nothing: then the test searches, which takes longer, and ``python -m perf.model --mutants`` prints the new seed.

@@ -16,7 +16,9 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError, ReadTimeoutError
 
+from tests.model.alarms import CloudWatch
 from tests.model.baton import Actor, Stage, Stopped
+from tests.model.bus import Bus, Delivery
 from tests.model.checks import Checks, Violation
 from tests.model.dynamo import Dynamo, refusal
 from tests.model.fleet import Fleet, Instance
@@ -77,7 +79,7 @@ class World:
     start: datetime
     faults: Faults
     people: Callable[[], None] = lambda: None
-    alarms: dict[str, str] = field(default_factory=dict)
+    delivery: Delivery = field(default_factory=Delivery)
     objects: dict[str, bytes] = field(default_factory=dict)
     started: dict[str, str] = field(default_factory=dict)
     begin: Callable[[dict[str, Any]], None] = lambda work: None
@@ -89,14 +91,18 @@ class World:
         self.checks = Checks(self)
         self.dynamo = Dynamo(self._seconds, lambda: self.dice.random() < 0.5, self.checks.changed)
         self.dynamo.write("State", {"key": {"S": EARLIER_TABLES}})  # no earlier deployment left a table
-        self.fleet = Fleet(self._seconds, self.dice, self._terminated)
+        self.bus = Bus(self)
+        self.fleet = Fleet(
+            self._seconds, self.stage.at, self.dice, self._terminated, self.checks.capacity_changed, self.bus.emit
+        )
+        self.cloudwatch = CloudWatch(self._seconds, lambda: self.dice.random() < 0.5, self.bus.emit)
         dynamodb, ec2, autoscaling = Client(self, self.dynamo), Client(self, self.fleet), Client(self, self.fleet)
-        other = Client(self, Others(self))
+        other, cloudwatch = Client(self, Others(self)), Client(self, self.cloudwatch)
         events = EventTable(dynamodb, "Events", "State", self.stage_sleep)
         policies = PolicyTable(dynamodb, "GroupTags")
         state = StateTable(dynamodb, "State", self.settings.leashed)
         balancers = Balancers(lambda service: other)
-        clients = {"autoscaling": autoscaling, "ec2": ec2}
+        clients = {"autoscaling": autoscaling, "ec2": ec2, "cloudwatch": cloudwatch}
         reader = AccountReader(self.settings, lambda service: clients.get(service, other), policies, state)
         self.s3, self.events = other, events
         decisions = DecisionTable(dynamodb, "Decisions", timedelta(days=90), self.stage_sleep)
@@ -270,14 +276,10 @@ class Client:
 
 
 class Others:
-    """CloudWatch, EventBridge, S3 and load balancers."""
+    """Step Functions, S3 and load balancers."""
 
     def __init__(self, world: World) -> None:
         self._world = world
-
-    def describe_alarms(self, AlarmNames: list[str], AlarmTypes: list[str]) -> Any:
-        known = {name: self._world.alarms[name] for name in AlarmNames if name in self._world.alarms}
-        return {"MetricAlarms": [{"AlarmName": name, "StateValue": state} for name, state in known.items()]}
 
     def put_object(self, Bucket: str, Key: str, Body: bytes, ContentType: str) -> Any:
         self._world.objects[Key] = Body

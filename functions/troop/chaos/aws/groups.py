@@ -186,17 +186,24 @@ def refreshing(autoscaling: Any, names: Iterable[str]) -> frozenset[str]:
     return frozenset(busy)
 
 
-def alarm_states(cloudwatch: Any, names: Iterable[str]) -> dict[str, str]:
-    """Returns the state by name of the alarms, metric and composite ones, that exist."""
-    states = {}
+ALARM_TYPES = ("MetricAlarm", "CompositeAlarm")
+"""The types of alarms that are read. CloudWatch returns only metric alarms to a request without types."""
+
+
+def described_alarms(cloudwatch: Any, names: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Yields the definitions of the alarms, metric and composite ones, that exist. One call for 100 names."""
     for some in _batched(sorted(set(names)), 100):
         pages = cloudwatch.get_paginator("describe_alarms").paginate(
-            AlarmNames=list(some), AlarmTypes=["MetricAlarm", "CompositeAlarm"]
+            AlarmNames=list(some), AlarmTypes=list(ALARM_TYPES)
         )
         for page in pages:
-            for alarm in page.get("MetricAlarms", []) + page.get("CompositeAlarms", []):
-                states[alarm["AlarmName"]] = alarm["StateValue"]
-    return states
+            yield from page.get("MetricAlarms", [])
+            yield from page.get("CompositeAlarms", [])
+
+
+def alarm_states(cloudwatch: Any, names: Iterable[str]) -> dict[str, str]:
+    """Returns the state by name of the alarms, metric and composite ones, that exist."""
+    return {alarm["AlarmName"]: alarm["StateValue"] for alarm in described_alarms(cloudwatch, names)}
 
 
 def lifecycle(autoscaling: Any, instance_id: str) -> str | None:

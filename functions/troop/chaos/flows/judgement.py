@@ -1,0 +1,118 @@
+"""Judges an event that has ended: reads its success alarms, and waits until they have had the time to go off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from troop.chaos.aws.alarm_history import HISTORY_LASTS, Alarm, AlarmHistory
+from troop.chaos.events import Event
+from troop.chaos.hypothesis import Hypothesis
+from troop.chaos.verdict import AlarmRecord, Verdict, VerdictValue
+from troop.chaos.verdict_rules import LONGEST_DOUBT, judge, settles_at
+from troop.shared import moments
+from troop.shared.aws.throttling import is_throttled
+
+PATIENCE = timedelta(minutes=10)
+"""The time in which a verdict waits for CloudWatch to answer again. The sweeps try again meanwhile."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Gives verdicts. It records nothing."""
+
+    history: AlarmHistory
+
+    def verdict(self, event: Event, now: datetime) -> tuple[Verdict | None, datetime | None]:
+        """Returns the verdict on an event; or None and the moment from which on it can be given.
+
+        An alarm that went off is a verdict at once, and so is a recovery that took too long. Alarms that cannot be read
+        make it UNKNOWN, with the reason.
+
+        Args:
+            event: one that has just ended, with its outcome; or a stored one that awaits its verdict.
+
+        Raises:
+            ClientError, BotoCoreError: CloudWatch throttles or does not answer, and there is time for a retry.
+        """
+        names = (event.hypothesis or Hypothesis()).success_alarms
+        if not names:
+            return judge(event, (), now, event.recovered_at or now), None
+        retry_until = (event.settles_at or event.recovered_at or datetime.min.replace(tzinfo=now.tzinfo)) + PATIENCE
+        reading = _Reading(self.history, event, now, retry_until)
+        alarms = reading.alarms(names)
+        settled = now
+        if event.recovered_at:
+            settled = event.settles_at or settles_at(event.recovered_at, [alarm.need for alarm in alarms.values()])
+        until = min(settled, now)
+        records = [reading.record(name, alarms.get(name), until) for name in names]
+        verdict = judge(event, records, now, until)
+        if verdict.value is not VerdictValue.BROKEN and now < settled:
+            return None, settled
+        if verdict.value is VerdictValue.HELD:
+            verdict = judge(event, [reading.with_data(one, alarms[one.name], until) for one in records], now, until)
+        return verdict, None
+
+
+@dataclass
+class _Reading:
+    """Reads the alarms of one event; what cannot be read becomes a doubt.
+
+    Attributes:
+        retry_until: until then, a failure that can pass is raised.
+        unread: why the alarms themselves could not be read; "" if they were.
+    """
+
+    history: AlarmHistory
+    event: Event
+    now: datetime
+    retry_until: datetime
+    unread: str = ""
+
+    @property
+    def since(self) -> datetime:
+        return self.event.terminated_at or self.event.at
+
+    def alarms(self, names: tuple[str, ...]) -> Mapping[str, Alarm]:
+        try:
+            return self.history.alarms(names)
+        except (BotoCoreError, ClientError) as error:
+            self.unread = f"it cannot be read: {self._reason(error)}"
+            return {}
+
+    def record(self, name: str, alarm: Alarm | None, until: datetime) -> AlarmRecord:
+        try:
+            record = self.history.record(name, alarm, self.since, until)
+        except (BotoCoreError, ClientError) as error:
+            record = AlarmRecord(name, doubt=f"its history cannot be read: {self._reason(error)}")
+        doubts = (self.unread, record.doubt, *self._contradictions(record, until))
+        return replace(record, doubt=next(filter(None, doubts), "")[:LONGEST_DOUBT])
+
+    def with_data(self, record: AlarmRecord, alarm: Alarm, until: datetime) -> AlarmRecord:
+        """Adds a doubt if the alarm had no data at all in the span."""
+        try:
+            doubt = "" if self.history.had_data(alarm, self.since, until) else "its metric had no data at all"
+        except (BotoCoreError, ClientError) as error:
+            doubt = f"its metric cannot be read: {self._reason(error)}"
+        return replace(record, doubt=doubt[:LONGEST_DOUBT])
+
+    def _contradictions(self, record: AlarmRecord, until: datetime) -> Iterator[str]:
+        if self.now - self.since > HISTORY_LASTS:
+            yield f"CloudWatch keeps its history for {HISTORY_LASTS.days} days"
+        abort = self.event.abort
+        if abort and abort.alarm == record.name and self.since <= abort.at <= until:
+            yield f"an event of {moments.second(abort.at)} says that it went off; its history does not"
+
+    def _reason(self, error: Exception) -> str:
+        """Returns what CloudWatch says, or raises the error if it can pass and there is time."""
+        passes = not isinstance(error, ClientError) or is_throttled(error) or _is_internal(error)
+        if passes and self.now < self.retry_until:
+            raise error
+        return str(error)
+
+
+def _is_internal(error: ClientError) -> bool:
+    return error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= 500

@@ -1,16 +1,16 @@
 // Charts. No text becomes HTML or a script, so the page's Content-Security-Policy stays strict.
 
 import { clean, h } from "./dom.js";
-import { count, day as shortDay, dayAfter, duration, eventAddress, longDay, recoveryTime } from "./format.js";
+import { count, day as shortDay, dayAfter, duration, longDay } from "./format.js";
 
 const MONTH = new Intl.DateTimeFormat("en", { month: "short", timeZone: "UTC" });
-const DATE = new Intl.DateTimeFormat("en", { month: "short", day: "numeric", timeZone: "UTC" });
+export const DATE = new Intl.DateTimeFormat("en", { month: "short", day: "numeric", timeZone: "UTC" });
 const DAY_MS = 86_400_000;
 const LEAST_DAYS = 8 * 7;
-const time = (day) => Date.parse(`${day}T00:00:00Z`);
+export const time = (day) => Date.parse(`${day}T00:00:00Z`);
 
 /** Creates an SVG element. */
-function s(tag, attributes, ...children) {
+export function s(tag, attributes, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) if (value !== null && value !== undefined) element.setAttribute(name, clean(value));
   for (const child of children.flat(Infinity)) if (child) element.append(child instanceof Node ? child : clean(child));
@@ -52,8 +52,8 @@ export function chart(label, height, option) {
 // Plain text: the page's Content-Security-Policy forbids ECharts to write HTML.
 const hint = () => tooltip({ trigger: "item", renderMode: "richText", formatter: ({ data }) => data.name ?? "" });
 
-/** A square chart that is drawn for the width that it has. */
-function fitted(label, draw) {
+/** A chart that is drawn for the width that it has. `draw` returns its content and its height. */
+export function fitted(label, draw) {
   const place = h("div", { class: "chart" });
   let before = 0;
   new ResizeObserver(([{ contentRect: { width } }]) => {
@@ -115,67 +115,12 @@ export const table = (summary, head, rows) =>
   );
 
 /** A step of an axis of seconds that starts at 0: at most three of them reach `most`, and a few seconds fill the axis. */
-const stepTo = (most) => [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200].find((one) => most / one <= 3) ?? 14_400;
+export const stepTo = (most) => [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200].find((one) => most / one <= 3) ?? 14_400;
 
 /** A label of such an axis. */
-const tickText = (value) => (value < 60 ? `${Number(value.toFixed(1))} s` : duration(value).replace(/ 00s$/, "").replace(/ 00m$/, ""));
+export const tickText = (value) => (value < 60 ? `${Number(value.toFixed(1))} s` : duration(value).replace(/ 00s$/, "").replace(/ 00m$/, ""));
 
 export const ENOUGH = 5; // values for a chart; fewer are words
-
-/**
- * The last recoveries of a unit, side by side, against its usual time.
- * @param {Array<{event_id: string, day: string, seconds: number|null, slow: boolean}>} points oldest first; without seconds: not recovered in time
- * @param {number|null} usual seconds; null while too few recoveries are known
- */
-export function recoveries(points, usual) {
-  const words = (one) => (one.seconds === null ? "not in time" : `${recoveryTime(one.seconds)}${one.slow ? ", slow" : ""}`);
-  const newest = points.toReversed();
-  const to = (one, ...content) => h("a", { href: eventAddress(one.event_id) }, ...content);
-  if (points.length < ENOUGH) return h("ul", { class: "states" }, newest.map((one) => h("li", {}, to(one, shortDay(one.day)), ": ", words(one))));
-  const known = points.filter((one) => one.seconds !== null);
-  const missing = points.length - known.length;
-  const most = Math.max(...known.map((one) => one.seconds), usual ?? 0);
-  const text = `The last ${count(points.length)}: ${count(known.length)} ${known.length === 1 ? "recovery" : "recoveries"}, ${count(known.filter((one) => one.slow).length)} slow, ${count(missing)} not in time`;
-  const drawn = fitted(text, (width) => {
-    const [left, top, bottom, height] = [52, missing ? 42 : 18, 118, 140];
-    const slot = (width - left) / points.length;
-    const step = stepTo(most);
-    const end = Math.ceil(most / step) * step || 1;
-    const y = (value) => bottom - (value / end) * (bottom - top);
-    const x = (index) => left + slot * (index + 0.5);
-    const wide = slot > 48;
-    const longest = points.findLastIndex((one) => one.seconds === most);
-    const marks = points.map((one, index) => {
-      const at = one.seconds === null ? 13 : y(one.seconds);
-      const labelled = one.seconds !== null && (wide || index === longest || index === points.length - 1);
-      return s(
-        "g",
-        { class: one.seconds === null ? "lost" : one.slow ? "slow" : "dot" },
-        s("title", {}, `${longDay(one.day)}: ${words(one)}`),
-        one.seconds === null ? s("path", { d: `M${x(index) - 5} ${at - 5}l10 10m0 -10l-10 10` }) : s("circle", { cx: x(index), cy: at, r: 4.5 }),
-        labelled && s("text", { x: x(index), y: at - 8, "text-anchor": wide ? "middle" : index ? "end" : "start" }, recoveryTime(one.seconds)),
-        (wide || (points.length - 1 - index) % 3 === 0) && s("text", { class: "day", x: x(index) + (wide ? 0 : slot / 2), y: height - 4, "text-anchor": wide ? "middle" : "end" }, DATE.format(time(one.day))),
-      );
-    });
-    const ticks = known.length ? Array.from({ length: Math.round(end / step) + 1 }, (_, n) => n * step) : [];
-    return [[
-      missing ? [s("rect", { class: "band", x: left, y: 0, width: width - left, height: 26 }), s("text", { x: 0, y: 10 }, "not in"), s("text", { x: 0, y: 23 }, "time")] : null,
-      ticks.map((one) => [s("line", { class: "grid", x1: left, x2: width, y1: y(one), y2: y(one) }), s("text", { x: 0, y: y(one) + 4 }, tickText(one))]),
-      usual === null ? null : s("line", { class: "usual", x1: left, x2: width, y1: y(usual), y2: y(usual) }),
-      marks,
-    ], height];
-  });
-  drawn.classList.add("last");
-  return [
-    drawn,
-    h("ul", { class: "key" },
-      h("li", { class: "dot" }, "recovery"),
-      known.some((one) => one.slow) && h("li", { class: "slow" }, "slow recovery"),
-      missing > 0 && h("li", { class: "lost" }, "not recovered in time"),
-      usual === null ? h("li", {}, "5 recoveries by the same method give a usual time") : h("li", { class: "usual" }, `usual: ${recoveryTime(usual)}`)),
-    table("Recoveries as a table", ["Day", "Recovery time"], newest.map((one) => [to(one, longDay(one.day)), words(one)])),
-  ];
-}
 
 /** The median and the longest recovery of each week of a year. */
 export function trend(weeks, until) {

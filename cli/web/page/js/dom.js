@@ -51,6 +51,14 @@ export function still(list, draw) {
   if (focused) like(focused).at(-fromEnd)?.focus({ preventScroll: true });
 }
 
+/** Redraws an element, and keeps the focus on the same link or button. */
+export function kept(place, draw) {
+  const focused = place.contains(document.activeElement) ? focusName(document.activeElement) : null;
+  draw();
+  if (focused) [...place.querySelectorAll("a, button, summary")].find((one) => focusName(one) === focused)?.focus({ preventScroll: true });
+}
+const focusName = (one) => one.getAttribute("href") ?? one.getAttribute("aria-label") ?? one.textContent;
+
 export const link = (to, ...children) => h("a", { href: to }, ...children);
 
 /** A highlighted word; `kind` is good, warn, bad, info or quiet. */

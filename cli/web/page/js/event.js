@@ -1,30 +1,80 @@
-// One termination: why it was made, its course, and its outcome.
+// One termination: its course as a picture and in words, its hypothesis with the verdict, and why it was made.
 
 import { get } from "./api.js";
-import { badge, facts, fill, h, heading, headline, link, loading, name } from "./dom.js";
-import { eventAddress, kind, moment, recoveryTime, sentence, unitAddress, words } from "./format.js";
+import { badge, facts, fill, h, heading, kept, link, loading, name } from "./dom.js";
+import { verdictOf } from "./event_words.js";
+import { stamp } from "./freshness.js";
+import { clock, duration, kind, moment, recoveryTime, sentence, unitAddress, words } from "./format.js";
+import { awaitsVerdict, earliest, inFlight, stages } from "./stages.js";
+import { legend, statesOf, timeline } from "./timeline.js";
 
-/** The termination from which a unit has not recovered, with a link. The response for one unit has details that the list lacks. */
-export function lapse({ unrecovered, events = [] }) {
-  const event = events.find((one) => one.event_id === unrecovered);
-  const [head] = unrecovered.split("#");
-  const text = event?.instance_id ? ["the termination of ", name(event.instance_id), " at ", moment(event.at)] : head === "od" ? "an on-demand termination" : `its termination of ${head}`;
-  return link(eventAddress(unrecovered), text);
-}
-
-/** How an event ended and why the last launch failed, in words; "" if nothing is known. */
-export const ending = ({ detail, launch_failure: failure }) => [detail, failure && `the last launch failed: ${failure}`].filter(Boolean).join("; ");
+const [SOON, LATE, WORST] = [3_000, 30_000, 60_000]; // milliseconds until the next update: after news, without any, after errors
+const OLD = 120_000; // milliseconds, after which the view of an event in progress is marked as old
 
 export async function show(main, signal, id) {
   fill(main, heading("Termination"), loading("the event"));
-  const event = await get(`events/${encodeURIComponent(id)}`, {}, signal);
-  fill(
-    main,
-    h("p", { class: "back" }, link("#/events", "← Events")),
-    headline(`Termination of ${event.instance_id || "an instance"}`, badge(words(event.status), kind(event.status))),
-    h("p", {}, "Of the unit ", link(unitAddress(event.unit), name(event.unit)), ", on ", moment(event.at), event.recovery_seconds === null ? "." : `, recovered in ${recoveryTime(event.recovery_seconds)}.`),
-    event.detail && h("p", { class: event.status === "UNRECOVERED" ? "problem" : null }, h("span", { class: "capital" }, name(sentence(event.detail))), event.launch_failure && [" The last launch failed: ", name(sentence(event.launch_failure))]),
-    event.status !== "LEASHED" && [h("h2", {}, "Course"), h("ol", { class: "course" }, course(event).map((one) => step(one, event.at)))],
+  const path = `events/${encodeURIComponent(id)}`;
+  let event = await get(path, {}, signal);
+  let [wait, before, timer] = [SOON, "", undefined];
+  const liveness = h("p", { class: "muted", id: "liveness" });
+  const age = h("span", { class: "age" });
+  const badges = h("span", { class: "badges" });
+  const content = h("div", {});
+  fill(main, h("p", { class: "back" }, link("#/events", "← Events"), age), h("div", { class: "headline" }, heading(`Termination of ${event.instance_id || "an instance"}`), badges, liveness), content);
+  document.addEventListener("visibilitychange", () => (document.hidden ? stop("Not live while the page is hidden.") : open() && update()), { signal });
+  signal.addEventListener("abort", () => clearTimeout(timer));
+  draw();
+  later(new Date());
+
+  function open() {
+    return inFlight(event) || awaitsVerdict(event);
+  }
+
+  function stop(text) {
+    clearTimeout(timer);
+    if (open()) fill(liveness, text);
+  }
+
+  /** Requests the event until it has ended and has its verdict. */
+  async function update() {
+    clearTimeout(timer);
+    try {
+      event = await get(path, {}, signal);
+      draw();
+      later(new Date());
+    } catch (error) {
+      if (signal.aborted) return;
+      wait = Math.min(WORST, wait * 2);
+      stop(`Not live: ${sentence(error.message)} Next attempt in ${Math.round(wait / 1000)} s.`);
+      if (error.status !== 401 && !document.hidden) timer = setTimeout(update, wait);
+    }
+  }
+
+  function later(at) {
+    clearTimeout(timer);
+    if (open()) stamp(main.querySelector(".back"), at, OLD);
+    fill(liveness, open() && `Live: updated at ${clock(at)}.`);
+    if (open() && !document.hidden && !signal.aborted) timer = setTimeout(update, wait);
+  }
+
+  function draw() {
+    const now = JSON.stringify(event);
+    wait = now === before ? Math.min(LATE, wait * 1.5) : SOON;
+    if (before && now !== before) fill(document.getElementById("news"), `${event.unit} ${words(event.status)}${event.verdict ? `, ${words(event.verdict.value)}` : ""}.`);
+    before = now;
+    fill(badges, badge(words(event.status), kind(event.status)), event.verdict && [" ", verdictOf(event)]);
+    kept(content, () => fill(content, details(event)));
+  }
+}
+
+function details(event) {
+  const end = event.recovery_seconds === null ? "." : `, recovered in ${recoveryTime(event.recovery_seconds)}.`;
+  const { detail, launch_failure: failure } = event;
+  const bad = event.status === "UNRECOVERED";
+  return [
+    h("p", {}, "Of the unit ", link(unitAddress(event.unit), name(event.unit)), ", on ", moment(event.at), end),
+    (detail || failure) && h("p", { class: bad ? "problem" : null }, detail && h("span", { class: "capital" }, name(sentence(detail))), failure && [detail && " ", "The last launch failed: ", name(sentence(failure))]),
+    event.status !== "LEASHED" && h("div", { class: event.terminated_at ? "split" : null }, courseOf(event), event.terminated_at && h("div", { class: "beside" }, hypothesisOf(event), verdictPanel(event))),
     h("h2", {}, "Reason"),
     h("p", {}, reason(event)),
     h("h2", {}, "Instance"),
@@ -38,7 +88,7 @@ export async function show(main, signal, id) {
       ["Launched from", event.build && [event.build.template, event.build.instance_type, event.build.image].filter(Boolean).join(", ")],
       ["Replacement", event.replacement?.summary],
     ]),
-  );
+  ];
 }
 
 /** Why the instance was chosen: by the roll of the day, or because somebody asked. */
@@ -47,21 +97,92 @@ function reason({ rolled, probability, day, status }) {
   return `The schedule rolled ${rolled.toFixed(4)} for ${day}, below the probability ${probability}, and no guard objected.${status === "LEASHED" ? " The deployment was leashed, so nothing was terminated." : ""}`;
 }
 
+/** The course as a picture, and as a list of moments. */
+function courseOf(event) {
+  const list = h("ol", { class: "course" }, course(event).map((one) => step(one, event.terminated_at)));
+  if (!event.terminated_at) return [h("h2", {}, "Course"), list];
+  const key = legend(event);
+  return h(
+    "section", { class: "panel", "aria-labelledby": "course" },
+    h("h2", { id: "course" }, "Course"),
+    timeline(event, Date.now()),
+    key.length > 0 && h("ul", { class: "key" }, key.map(([mark, label]) => h("li", { class: mark }, label))),
+    !event.stages && !inFlight(event) && h("p", { class: "muted" }, "The stages of this recovery were not recorded."),
+    list,
+  );
+}
+
 const NO_RECOVERY = { CLAIMED: "not yet", TERMINATED: "not yet", UNRECOVERED: "not in time", GROUP_DELETED: "the group was deleted" };
 
-/** The steps from the claim to the recovery: their names, their moments, and what is said without a moment. */
+/** The steps from the claim to the verdict: their names, their moments, what is said without a moment, and what more is known. */
 function course(event) {
   const claimed = { what: "Claimed", at: event.at };
   if (!event.terminated_at) return [claimed, { what: "Terminated", without: event.status === "CLAIMED" ? "not yet" : "not by Troop" }];
-  const { status, recover_by: until } = event;
-  return [
+  const { status, recover_by: until, abort, verdict } = event;
+  const bound = earliest(event);
+  const steps = [
     claimed,
     { what: "AWS accepted the request", at: event.terminated_at },
-    { what: "Recovered", at: event.recovered_at, without: [NO_RECOVERY[status], status === "TERMINATED" && until && [": it has time until ", moment(until)]] },
-  ];
+    ...stages(event),
+    { what: "Recovered", at: event.recovered_at, more: bound && `or earlier, after +${recoveryTime((Date.parse(bound) - Date.parse(event.terminated_at)) / 1000)}`, without: [NO_RECOVERY[status], status === "TERMINATED" && until && [": it has time until ", moment(until)]] },
+    verdict && { what: "Verdict given", at: verdict.at },
+    awaitsVerdict(event) && { what: "Verdict", without: ["expected at ", moment(event.settles_at)] },
+  ].filter(Boolean);
+  const later = abort ? steps.findIndex(({ at }) => at > abort.at) : -1;
+  if (abort) steps.splice(later < 0 ? steps.length : later, 0, { what: ["Alarm ", name(abort.alarm), " went off"], at: abort.at });
+  return steps;
 }
 
-function step({ what, at, without }, since) {
-  const seconds = (new Date(at) - new Date(since)) / 1000;
-  return h("li", { class: at ? "done" : null }, h("strong", {}, what), at ? moment(at) : h("span", { class: "muted" }, without), at && h("span", { class: "muted" }, `+${recoveryTime(seconds)}`));
+function step({ what, at, without, more }, since) {
+  const seconds = (Date.parse(at) - Date.parse(since ?? at)) / 1000;
+  const sign = seconds < 0 ? "\u2212" : "+";
+  return h("li", { class: at ? "done" : null }, h("strong", {}, what), at ? moment(at) : h("span", { class: "muted" }, without), at && since && h("span", { class: "muted" }, `${sign}${recoveryTime(Math.abs(seconds))}`, more && `, ${more}`));
+}
+
+/** What had to stay true, as the policy said at the claim. */
+function hypothesisOf({ hypothesis, terminated_at: begin, recover_by: until }) {
+  const names = (list) => h("ul", { class: "names" }, list.map((one) => h("li", {}, name(one))));
+  const timeout = until && `within the recovery timeout of ${duration((Date.parse(until) - Date.parse(begin)) / 1000)}`;
+  return h(
+    "section", { class: "panel", "aria-labelledby": "hypothesis" },
+    h("h2", { id: "hypothesis" }, "Hypothesis"),
+    !hypothesis
+      ? h("p", { class: "muted" }, "An earlier version claimed this event, without a hypothesis.")
+      : h("dl", { class: "pairs" }, [
+          ["The group recovers", hypothesis.recovery_within ? `within ${duration(hypothesis.recovery_within)}` : (timeout ?? "in time")],
+          ["These alarms do not go off", hypothesis.success_alarms.length ? names(hypothesis.success_alarms) : h("span", { class: "muted" }, "none: the recovery alone decides")],
+          hypothesis.stop_alarms.length > 0 && ["These alarms stop chaos, and do not count", names(hypothesis.stop_alarms)],
+        ].filter(Boolean).map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value)))),
+  );
+}
+
+/** Whether the hypothesis held, why, and what each alarm did. */
+function verdictPanel(event) {
+  const { verdict, abort, unit } = event;
+  return h(
+    "section", { class: "panel", "aria-labelledby": "verdict" },
+    h("h2", { id: "verdict" }, "Verdict"),
+    verdict
+      ? [h("p", {}, badge(words(verdict.value), kind(verdict.value))), h("p", {}, h("span", { class: "capital" }, name(sentence(verdict.why))))]
+      : awaitsVerdict(event)
+        ? h("p", {}, "Expected at ", moment(event.settles_at), ": until then, alarms still have time to go off.")
+        : h("p", { class: "muted" }, inFlight(event) ? "It follows the recovery." : "None was recorded."),
+    verdict?.value === "BROKEN" && h("p", {}, "A broken unit leaves chaos until its owner returns it: see ", link(unitAddress(unit), name(unit)), "."),
+    abort && h("p", { class: "wrong" }, "The alarm ", name(abort.alarm), " went off at ", moment(abort.at), ". That stopped further chaos for the unit; the termination itself cannot be undone."),
+    verdict && verdict.alarms.length > 0 && [
+      h("p", { class: "muted small" }, "Watched from ", moment(verdict.since), " to ", moment(verdict.until), "."),
+      h("ul", { class: "alarms" }, verdict.alarms.map(alarmOf)),
+    ],
+    verdict && !verdict.alarms.length && h("p", { class: "muted small" }, "The unit had no success alarms: its recovery alone decided."),
+  );
+}
+
+function alarmOf(one) {
+  const states = statesOf(one);
+  return h(
+    "li", {},
+    h("strong", {}, name(one.name)), ": ",
+    states.length ? states.map(([state, at], index) => [index > 0 && ", then ", state, index > 0 && ` at ${clock(new Date(at))}`]) : "its states are not known",
+    ".", one.doubt && h("small", { class: "source" }, name(sentence(one.doubt))),
+  );
 }

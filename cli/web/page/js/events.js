@@ -3,7 +3,7 @@
 import { filtersOf, remember } from "./address.js";
 import { get } from "./api.js";
 import { badge, facts, field, fill, h, headline, leftOut, link, loading, name, problem, select, still, table } from "./dom.js";
-import { ending } from "./event.js";
+import { ending } from "./event_words.js";
 import { beyond, gap, joined, merged, news, renewed } from "./event_list.js";
 import { clock, count, eventAddress, kind, moment, recoveryTime, sentence, share, unitAddress, words } from "./format.js";
 

@@ -142,10 +142,11 @@ const STATUS = {
   RECOVERED: "good", SUCCEEDED: "good",
   CLAIMED: "warn", TERMINATED: "warn", PARTIAL: "warn", RUNNING: "info", ADMITTED: "info", STOPPING: "warn",
   UNRECOVERED: "bad", FAILED: "bad", INVALID: "bad",
+  HELD: "good", BROKEN: "bad", UNKNOWN: "warn",
   LEASHED: "info", PENDING: "quiet",
 };
 export const kind = (status) => STATUS[status] ?? "quiet";
-const STATE = { "taking part": "good", malformed: "bad", unrecovered: "bad", protected: "quiet", "too small": "quiet" };
+const STATE = { "taking part": "good", malformed: "bad", unrecovered: "bad", broken: "bad", protected: "quiet", "too small": "quiet" };
 /** The kind of badge for a unit's state. */
 export const stateKind = (state) => STATE[state] ?? "info";
 /** Formats a status as words. */

@@ -5,8 +5,8 @@ import { address } from "./address.js";
 import { change, get } from "./api.js";
 import { ENOUGH, trend } from "./charts.js";
 import { ask, once } from "./dialogs.js";
-import { badge, fill, flash, h, headline, link, name, problem, refreshButton, skeleton, table } from "./dom.js";
-import { ending } from "./event.js";
+import { badge, fill, flash, h, headline, kept, link, name, problem, refreshButton, skeleton, table } from "./dom.js";
+import { ending } from "./event_words.js";
 import { ago, loaded, loadedLine, stamp } from "./freshness.js";
 import { clock, count, day as shortDay, eventAddress, hour, kind, moment, money, recoveryTime, sentence, soon, stateKind, unitAddress, words } from "./format.js";
 import { switchTile } from "./switch.js";
@@ -186,14 +186,6 @@ export async function show(main, signal) {
   drawAll();
   await refresh();
 }
-
-/** Redraws an element, and keeps the focus on the same link or button. */
-function kept(place, draw) {
-  const focused = place.contains(document.activeElement) ? focusName(document.activeElement) : null;
-  draw();
-  if (focused) [...place.querySelectorAll("a, button, summary")].find((one) => focusName(one) === focused)?.focus({ preventScroll: true });
-}
-const focusName = (one) => one.getAttribute("href") ?? one.getAttribute("aria-label") ?? one.textContent;
 
 const row = (grade, content, cure, actions) => h("li", { class: grade }, h("div", {}, h("p", {}, content), cure), actions && h("div", { class: "actions" }, actions));
 

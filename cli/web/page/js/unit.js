@@ -3,12 +3,13 @@
 import { address, lastOf } from "./address.js";
 import { change, get } from "./api.js";
 import { changeWords } from "./changes.js";
-import { recoveries, table as folded } from "./charts.js";
+import { table as folded } from "./charts.js";
 import { ask, once } from "./dialogs.js";
 import { badge, field, fill, flash, h, heading, headline, leftOut, link, loading, name, problem, table } from "./dom.js";
-import { ending, lapse } from "./event.js";
+import { ending, lapse } from "./event_words.js";
 import { stamp } from "./freshness.js";
 import { day as shortDay, dayAfter, earliestToday, eventAddress, kind, longDay, moment, plain, recoveryTime, sentence, soon, sourceName, stateKind, unitAddress, who, words } from "./format.js";
+import { recoveries } from "./recoveries.js";
 import { updateRow } from "./units.js";
 
 export const LABELS = {

@@ -21,7 +21,7 @@ from cli.web.overview_reader import OverviewReader
 from cli.web.page_benchmarks import PageBenchmarks
 from cli.web.page_server import PageServer
 from cli.web.proxy import HOST
-from tests.unit.cli.conftest import FakeApi
+from tests.unit.cli.conftest import FakeApi, event
 from troop.chaos.facts import Account, Switch
 from troop.chaos.units import unit_to_url
 from troop.shared import moments
@@ -120,6 +120,51 @@ def cell(number: int, label: str, status: str = "SUCCEEDED", **more: Any) -> dic
         "results_left_out": False,
         "cost": {"amount": 0.64, "currency": "USD", "items": [], "unknown": []},
     } | more
+
+
+TARGETS = "arn:aws:elasticloadbalancing:eu-central-1:111122223333:targetgroup"
+
+
+def termination(unit: str, day: str = "2026-11-20", status: str = "RECOVERED", **more: Any) -> dict[str, Any]:
+    """Returns an event with everything that GET /events/{id} has of a recovery: it took 65 s, and its alarms were OK.
+
+    A value None leaves the key's value out of the record, as of earlier versions.
+    """
+
+    def at(seconds: float) -> str:
+        return moments.iso(moments.parse(f"{day}T10:00:00.000Z") + timedelta(seconds=seconds))
+
+    alarms = [{"name": name, "states": [{"at": at(0), "state": "OK"}], "doubt": ""} for name in (f"{unit}-5xx", "slow")]
+    return (
+        event(unit, day, status)
+        | {
+            "terminated_at": at(0),
+            "recover_by": at(1800),
+            "recovered_at": at(65),
+            "recovery_seconds": 65.0,
+            "short_at": at(61),
+            "launch_failure": "",
+            "stages": {
+                "noticed": at(2.5),
+                "launched": at(4),
+                "running": at(21),
+                "in_service": at(42),
+                "healthy": [{"source": f"{TARGETS}/{unit}-tg/73e2d6bc24d8a067", "at": at(63)}],
+            },
+            "hypothesis": {"success_alarms": [f"{unit}-5xx", "slow"], "stop_alarms": ["disk"], "recovery_within": 120},
+            "settles_at": at(245),
+            "verdict": {
+                "value": "HELD",
+                "why": "the group recovered within 2 minutes, and no success alarm went off",
+                "at": at(247),
+                "since": at(0),
+                "until": at(245),
+                "alarms": alarms,
+            },
+            "abort": None,
+        }
+        | more
+    )
 
 
 def report_answer(etag: str, moment: str = "2026-11-21T15:21:40.000Z") -> Answer:

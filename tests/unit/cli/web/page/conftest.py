@@ -115,3 +115,8 @@ def timed(browser: Browser, world: World) -> Iterator[Looking]:
 
 # Waits for responses to earlier requests: the API in memory answers almost at once.
 SETTLED = "fetch('/icon.svg').then((answer) => answer.text()).then(() => new Promise((done) => setTimeout(done, 50)))"
+
+HIDDEN = """(hidden) => {
+    Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""

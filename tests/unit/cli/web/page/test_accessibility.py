@@ -14,7 +14,7 @@ from tests import accessibility
 from tests.patience import PAGE_PATIENCE_MS
 from tests.unit.cli.conftest import change, event
 from tests.unit.cli.web.page.conftest import SETTLED, Looking
-from tests.unit.cli.web.page_world import RUN, World, cell, live_answer, live_cell, run
+from tests.unit.cli.web.page_world import RUN, World, cell, live_answer, live_cell, run, termination
 
 OTHER = "20261122-080000-0badcafe"
 RUNNING = "20261123-080000-0badcafe"
@@ -70,6 +70,8 @@ VIEWS: tuple[tuple[str, tuple[Callable[[Page], None], ...]], ...] = (
     ("units/nobody", ()),
     ("events", ()),
     ("events/2026-11-20~web", ()),
+    ("events/2026-11-17~ledger", ()),
+    ("events/2026-11-16~web", ()),
     ("changes", ()),
     ("calendar", ()),
     ("benchmarks", ()),
@@ -99,6 +101,14 @@ def world(world: World) -> World:
             [("web", "RECOVERED"), ("lost", "UNRECOVERED"), ("web", "TERMINATED"), ("ledger", "LEASHED")]
         )
     ]
+    alarms = [
+        {"name": "errors", "states": [{"at": "2026-11-20T10:00:00.000Z", "state": "ALARM"}], "doubt": "it was changed"}
+    ]
+    broken = termination("web", abort={"at": "2026-11-20T10:00:31.000Z", "alarm": "errors"})
+    broken["verdict"] |= {"value": "BROKEN", "alarms": alarms}
+    flight = termination("web", "2026-11-16", "TERMINATED", recovered_at=None, recovery_seconds=None, verdict=None)
+    world.events[0] = broken
+    world.events += [flight, *(termination("web", f"2026-11-{n}") for n in range(15, 9, -1))]
     world.log = [change(None, halted=(None, True)), change("web", owner=(None, "shop"))]
     cells = [cell(1, "n3"), cell(2, "n6", "FAILED")]
     running = run(run=RUNNING, status="RUNNING", ended_at=None, closed_at=None)

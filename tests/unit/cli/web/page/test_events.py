@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, expect
 from cli.client.api import Answer
 from tests.patience import PAGE_PATIENCE_MS
 from tests.unit.cli.conftest import event
-from tests.unit.cli.web.page.conftest import Looking
+from tests.unit.cli.web.page.conftest import HIDDEN, Looking
 
 
 def test_new_events_appear_by_themselves_and_are_announced(timed: Looking) -> None:
@@ -64,12 +64,6 @@ def test_times_follow_the_pinned_zones_not_the_browsers(looking: Looking, browse
     times = page.locator("tbody time")
     expect(times).to_have_text(["20 Nov 2026, 03:00:00 MST", "30 Oct 2026, 03:00:00 PDT", "20 Nov 2025, 02:00:00 PST"])
     context.close()
-
-
-HIDDEN = """(hidden) => {
-    Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
-    document.dispatchEvent(new Event("visibilitychange"));
-}"""
 
 
 def test_older_events_are_loaded_by_a_button(looking: Looking) -> None:
@@ -164,42 +158,6 @@ def test_malformed_items_of_the_api_are_listed(looking: Looking) -> None:
     text = "Left out, because they are malformed: Events: 2026-11-20#web: 'method' is missing"
     expect(page.get_by_text(text)).to_be_visible()
     expect(page.get_by_role("row")).to_have_count(2)
-
-
-def course(looking: Looking, **more: Any) -> list[str]:
-    """Returns the steps of an event as its view shows them."""
-    claim: dict[str, Any] = {
-        "at": "2026-11-20T10:00:00.000Z",
-        "rolled": 0.1234,
-        "probability": 0.2,
-        "terminated_at": None,
-    }
-    looking.world.events = [event("web", "2026-11-20", **(claim | {"recovery_seconds": None} | more))]
-    page = looking.go("events/2026-11-20~web")
-    page.reload()
-    expect(page.get_by_role("heading", name="Termination of i-0abc")).to_be_visible()
-    return page.locator(".course li").all_inner_texts()
-
-
-def test_an_event_shows_its_course_with_the_times_that_are_known(looking: Looking) -> None:
-    request = {"terminated_at": "2026-11-20T10:00:01.500Z", "recover_by": "2026-11-20T10:30:01.500Z"}
-    end = {"recovered_at": "2026-11-20T10:01:01.500Z", "recovery_seconds": 60.0}
-    other = {"replacement": {"instance_id": "i-0new", "summary": "i-0new has the same image", "differences": []}}
-    known = [" ".join(step.split()) for step in course(looking, status="RECOVERED", **request, **end, **other)]
-    assert known == [
-        "Claimed 20 Nov 2026, 10:00:00 UTC +0.0 s",
-        "AWS accepted the request 20 Nov 2026, 10:00:01 UTC +1.5 s",
-        "Recovered 20 Nov 2026, 10:01:01 UTC +1m 01s",
-    ]
-    expect(looking.page.get_by_text("rolled 0.1234 for 2026-11-20, below the probability 0.2")).to_be_visible()
-    expect(looking.page.locator("main")).to_contain_text("recovered in 1m 00s.")
-    ends = [course(looking, status=status, **more)[-1] for status, more in (("TERMINATED", request), ("ABANDONED", {}))]
-    assert [" ".join(end.split()) for end in ends] == [
-        "Recovered not yet: it has time until 20 Nov 2026, 10:30:01 UTC",
-        "Terminated not by Troop",
-    ]
-    assert course(looking, status="LEASHED") == []
-    expect(looking.page.get_by_text("The deployment was leashed, so nothing was terminated.")).to_be_visible()
 
 
 def test_an_unrecovered_event_says_why_the_last_launch_failed(looking: Looking) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from cli.shared.errors import CliError, Exit
 from tests import accessibility
 from tests.unit.cli.conftest import event
 from tests.unit.cli.web.page.conftest import SETTLED, Looking
+from tests.unit.cli.web.page_world import termination
 
 
 def day(ago: int) -> str:
@@ -117,40 +119,85 @@ def test_no_termination_is_expected_only_while_the_unit_stays_as_it_is(looking: 
     expect(page.get_by_text("Not now: unhealthy")).to_be_visible()
 
 
+def _chart(page: Page, text: str) -> Locator:
+    return page.get_by_role("img", name=re.compile(text))
+
+
 def test_a_chart_has_no_mark_at_seconds_that_nobody_measured(looking: Looking) -> None:
     """Also if a later recovery is longer than the others."""
     lost = event("web", day(2), status="UNRECOVERED")
     looking.world.events = [recovered(95.0, 1), lost, *(recovered(3.0 + n, n + 3) for n in range(10))]
     page = looking.go("units/web")
-    chart = page.get_by_role("img", name="The last 10: 9 recoveries, 1 slow, 1 not in time")
-    expect(chart.locator("circle")).to_have_count(9)
-    expect(chart.locator(".slow circle")).to_have_count(1)
+    chart = page.get_by_role("img", name="The last 10: 9 recoveries, 1 slow, 1 not in time", exact=True)
+    expect(chart.locator(".whole")).to_have_count(9)
+    expect(chart.locator(".slow .whole")).to_have_count(1)
+    expect(chart.locator(".frame")).to_have_count(1)  # slow is not a matter of colours alone
     band, cross = chart.locator(".band").bounding_box(), chart.locator(".lost path").bounding_box()
     assert band
     assert cross
     assert band["y"] <= cross["y"] <= cross["y"] + cross["height"] <= band["y"] + band["height"]
-    tops = [box["y"] for dot in chart.locator("circle").all() if (box := dot.bounding_box())]
+    tops = [box["y"] for bar in chart.locator(".whole").all() if (box := bar.bounding_box())]
     assert min(tops) > band["y"] + band["height"]
     expect(page.get_by_text("usual: 8.0 s")).to_be_visible()
     page.get_by_text("Recoveries as a table").click()
     expect(page.get_by_role("row", name=re.compile("Sunday, November 22, 2026"))).to_contain_text("1m 35s, slow")
+    expect(page.get_by_role("columnheader", name="Verdict")).to_have_count(0)  # earlier versions gave none
 
 
 def test_recoveries_of_seconds_fill_the_chart(looking: Looking) -> None:
     looking.world.events = [recovered(3.0 + n / 10, n) for n in range(1, 7)]
     page = looking.go("units/web")
-    chart = page.get_by_role("img", name=re.compile("The last 6"))
+    chart = _chart(page, "The last 6")
     expect(chart.locator("text", has_text="4 s").first).to_be_visible()  # the end of the axis
     assert chart.locator(".grid").count() == 3
     low, high = (chart.locator(".grid").nth(n).bounding_box() for n in (0, 2))
-    dots = [box for dot in chart.locator("circle").all() if (box := dot.bounding_box())]
+    bars = [box for bar in chart.locator(".whole").all() if (box := bar.bounding_box())]
     assert low
     assert high
-    assert all(box["y"] < (low["y"] + high["y"]) / 2 for box in dots)
+    assert all(box["y"] < (low["y"] + high["y"]) / 2 for box in bars)
+
+
+def test_a_recovery_is_a_stack_of_its_stages_with_its_verdict_below(looking: Looking) -> None:
+    verdicts = ["HELD", "BROKEN", "UNKNOWN", "HELD", "HELD"]
+    staged = [termination("web", day(n)) for n in range(1, 6)]
+    for one, value in zip(staged, verdicts, strict=True):
+        one["verdict"]["value"] = value
+    early = termination("web", day(6), stages=None, verdict=None)
+    looking.world.events = [*staged, early, termination("web", day(7), "UNRECOVERED", recovery_seconds=None)]
+    page = looking.go("units/web")
+    chart = _chart(page, "The last 7: 6 recoveries, 0 slow, 1 not in time, 4 held, 1 broken, 1 unknown")
+    stacks = chart.locator("g.bar:has(.noticed)")
+    expect(stacks).to_have_count(5)
+    expect(chart.locator(".whole")).to_have_count(1)
+    boxes = [
+        stacks.last.locator(f".{span}").bounding_box() for span in ("noticed", "launched", "in_service", "healthy")
+    ]
+    for below, above in pairwise(boxes):
+        assert below
+        assert above
+        assert above["y"] + above["height"] == pytest.approx(below["y"], abs=2)
+    mark = chart.locator(".verdict.BROKEN")
+    assert (box := mark.bounding_box())
+    assert boxes[0]
+    assert box["y"] > boxes[0]["y"]
+    page.get_by_text("Recoveries as a table").click()
+    row = page.get_by_role("row", name=re.compile("Sunday, November 22, 2026"))
+    expect(row.get_by_role("cell")).to_have_text(
+        ["Sunday, November 22, 2026", "1m 05s", "2.5 s", "1.5 s", "38.0 s", "21.0 s", "2.0 s", "held"]
+    )
+    missing = page.get_by_role("row", name=re.compile("Tuesday, November 17, 2026"))
+    expect(missing.get_by_role("cell")).to_have_text(
+        ["Tuesday, November 17, 2026", "1m 05s", "\u2013", "\u2013", "\u2013", "\u2013", "\u2013", "\u2013"]
+    )
+    key = page.get_by_role("region", name="Last recoveries").locator(".key li")
+    expect(key.filter(has_text="stages not recorded")).to_be_visible()
+    expect(key.filter(has_text="hypothesis broken")).to_be_visible()
 
 
 def test_few_recoveries_are_words_and_load_no_chart_library(looking: Looking) -> None:
-    looking.world.events = [recovered(3.1, 1), event("web", day(2), status="UNRECOVERED"), recovered(61.0, 3)]
+    held = {"verdict": termination("web")["verdict"]}
+    lost = event("web", day(2), status="UNRECOVERED")
+    looking.world.events = [recovered(3.1, 1) | held, lost, recovered(61.0, 3)]
     page, loaded = looking.page, list[str]()
     page.on("request", lambda request: loaded.append(request.url))
     for view in ("overview", "units", "units/web"):
@@ -158,7 +205,9 @@ def test_few_recoveries_are_words_and_load_no_chart_library(looking: Looking) ->
         page.reload()
         expect(page.locator(".loading")).to_have_count(0)
     listed = page.get_by_role("region", name="Last recoveries").get_by_role("listitem")
-    expect(listed).to_have_text(["Sun, Nov 22: 3.1 s", "Sat, Nov 21: not in time", "Fri, Nov 20: 1m 01s"])
+    expect(listed).to_have_text(
+        ["Sun, Nov 22: 3.1 s, hypothesis held", "Sat, Nov 21: not in time", "Fri, Nov 20: 1m 01s"]
+    )
     assert page.get_by_role("img").count() == 0
     page.evaluate(SETTLED)
     assert not [url for url in loaded if "/report/" in url]

@@ -1,0 +1,22 @@
+// Events in words: why a unit has left chaos, how a termination ended, and its verdict.
+
+import { badge, h, link, name } from "./dom.js";
+import { eventAddress, hour, kind, moment, words } from "./format.js";
+import { awaitsVerdict } from "./stages.js";
+
+/** The termination because of which a unit has left chaos, with a link. The response for one unit has details that the list lacks. */
+export function lapse({ unrecovered, events = [] }) {
+  const event = events.find((one) => one.event_id === unrecovered);
+  const [head] = unrecovered.split("#");
+  const text = event?.instance_id ? ["the termination of ", name(event.instance_id), " at ", moment(event.at)] : head === "od" ? "an on-demand termination" : `its termination of ${head}`;
+  return link(eventAddress(unrecovered), text);
+}
+
+/** How an event ended and why the last launch failed, in words; "" if nothing is known. */
+export const ending = ({ detail, launch_failure: failure }) => [detail, failure && `the last launch failed: ${failure}`].filter(Boolean).join("; ");
+
+/** The verdict on an event, or when it is expected; null without one. */
+export function verdictOf(event) {
+  if (event.verdict) return badge(words(event.verdict.value), kind(event.verdict.value));
+  return awaitsVerdict(event) ? h("span", { class: "muted" }, `expected at ${hour(new Date(event.settles_at))}`) : null;
+}

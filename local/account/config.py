@@ -27,7 +27,9 @@ class Config:
         kernels: whether instances with such a network are kernels of their own; the machine must have what
             :mod:`local.account.kernels` needs.
         notice_seconds: the delay until an Auto Scaling group notices a lost instance, and the time of a shutdown.
-        wait_scale: factor for the Wait states of state machines, because instances boot in seconds.
+        wait_scale: factor for the waits of state machines, because instances boot in seconds: Wait states of a number
+            of seconds, and the time for which a task waits for its token
+            (:mod:`local.account.patches.states_tokens`).
         lost_events: the share of events of EC2 and Auto Scaling that never come, from 0 to 1.
         secret: the value of generated secrets in CloudFormation templates; random if empty.
     """

@@ -48,6 +48,8 @@ from .patches import (
     states_start,
     states_stop,
     states_timeout,
+    states_tokens,
+    states_wait,
     supported_resources,
     unmapped_actions,
 )
@@ -76,9 +78,11 @@ def patch(config: Config, drawn: Secrets) -> None:
     lambda_start.apply(config.run)
     lambda_workers.apply(lambda_runtime.apply(config.run))
     _executions.track()
+    states_tokens.apply()
     states_roles.apply()
     states_stop.apply()
     states_timeout.apply()
+    states_wait.apply()
     states_nested.apply()
     states_map.apply()
     states_retry.apply()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -456,3 +457,165 @@ def test_a_definition_that_aws_does_not_know_is_refused(world: World, definition
 def test_resources_of_tasks_are_known_by_the_names_of_aws(world: World, resource: str) -> None:
     definition = json.dumps(machine(A={**TASK, "Resource": resource}))
     assert world.states.validate_state_machine_definition(definition=definition)["result"] == "OK"
+
+
+ASKS = """
+import boto3, json, time
+states, table = boto3.client("stepfunctions"), boto3.client("dynamodb")
+def handler(event, context):
+    table.put_item(TableName=event["table"], Item={"k": {"S": event["token"]}, "n": {"N": str(event["tries"])}})
+    if event["does"] == "fail" and event["tries"] == 0:
+        raise ValueError("no")
+    if event["does"] == "answer":
+        states.send_task_success(taskToken=event["token"], output=json.dumps({"by": "itself"}))
+    if event["does"] == "last":
+        time.sleep(3)
+"""
+
+
+class Tokens:
+    """A function that stores its task's token, machines that call it, and answers to them."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.table, self._items = world, unique("tokens"), world.account.client("dynamodb")
+        key = {"AttributeName": "k"}
+        self._items.create_table(
+            TableName=self.table,
+            KeySchema=[{**key, "KeyType": "HASH"}],
+            AttributeDefinitions=[{**key, "AttributeType": "S"}],
+            BillingMode="PAY_PER_REQUEST",
+        )
+        rights = allow(["dynamodb:PutItem", "states:SendTaskSuccess"])
+        self.function = world.function(ASKS, role=world.role(rights))
+        self.role = world.role(allow(["lambda:InvokeFunction", "states:StartExecution"]))
+
+    def state(self, does: str = "wait", **more: Any) -> dict[str, Any]:
+        payload = {"table": self.table, "does": does, "token.$": "$$.Task.Token", "tries.$": "$$.State.RetryCount"}
+        return {
+            "Type": "Task",
+            "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken",
+            "Parameters": {"FunctionName": self.function, "Payload": payload},
+            "TimeoutSeconds": 600,
+            "End": True,
+            **more,
+        }
+
+    def start(self, state: dict[str, Any]) -> str:
+        return self.world.start(self.world.machine({"Ask": state}, self.role))
+
+    def drawn(self, count: int = 1) -> list[str]:
+        """The tokens so far, in the order of their tries, once there are `count`. They are forgotten then."""
+
+        def scan() -> list[dict[str, Any]] | None:
+            items = self._items.scan(TableName=self.table)["Items"]
+            return items if len(items) >= count else None
+
+        items = sorted(eventually(scan), key=lambda item: int(item["n"]["N"]))
+        for item in items:
+            self._items.delete_item(TableName=self.table, Key={"k": item["k"]})
+        return [str(item["k"]["S"]) for item in items]
+
+    def answer(self, token: str, output: str = '{"by": "somebody"}') -> None:
+        self.world.states.send_task_success(taskToken=token, output=output)
+
+    def refusal(self, token: str, output: str = "{}") -> str:
+        with pytest.raises(ClientError) as refused:
+            self.answer(token, output)
+        return code(refused)
+
+
+@pytest.fixture(scope="module")
+def tokens(world: World) -> Tokens:
+    return Tokens(world)
+
+
+def test_a_task_waits_for_the_answer_to_its_token(tokens: Tokens) -> None:
+    execution = tokens.start(tokens.state())
+    (token,) = tokens.drawn()
+    assert tokens.refusal(token, output="{") == "InvalidOutput"
+    tokens.answer(token)
+    ended = tokens.world.finish(execution)
+    assert (ended["status"], json.loads(ended["output"])) == ("SUCCEEDED", {"by": "somebody"})
+    assert tokens.refusal(token) == "TaskTimedOut"
+    other = token[:-8] + ("A" * 8 if token[-8:] != "A" * 8 else "B" * 8)
+    assert tokens.refusal(other) == "TaskDoesNotExist"
+    assert tokens.refusal("nonsense") == "InvalidToken"
+
+
+def test_a_task_can_be_answered_by_the_function_that_it_calls(tokens: Tokens) -> None:
+    ended = tokens.world.finish(tokens.start(tokens.state("answer")))
+    assert json.loads(ended["output"]) == {"by": "itself"}
+    tokens.drawn()
+
+
+def test_a_failed_call_fails_its_task_and_another_try_has_another_token(tokens: Tokens) -> None:
+    ended = tokens.world.finish(tokens.start(tokens.state("fail")))
+    assert (ended["status"], ended["error"]) == ("FAILED", "ValueError")
+    (lost,) = tokens.drawn()
+    assert tokens.refusal(lost) == "TaskTimedOut"
+    execution = tokens.start(tokens.state("fail", Retry=[{"ErrorEquals": ["ValueError"], "IntervalSeconds": 1}]))
+    first, second = tokens.drawn(2)
+    assert tokens.refusal(first) == "TaskTimedOut"
+    tokens.answer(second)
+    assert tokens.world.finish(execution)["status"] == "SUCCEEDED"
+
+
+def test_a_token_expires_with_its_task(tokens: Tokens) -> None:
+    late = {"ErrorEquals": ["States.Timeout"], "ResultPath": "$.late", "Next": "Late"}
+    machine = tokens.world.machine(
+        {"Ask": tokens.state("last", TimeoutSeconds=1, Catch=[late]), "Late": {"Type": "Pass", "End": True}},
+        tokens.role,
+    )
+    ended = tokens.world.run(machine)
+    assert json.loads(ended["output"])["late"]["Error"] == "States.Timeout"
+    (token,) = tokens.drawn()
+    assert tokens.refusal(token) == "TaskTimedOut"
+
+
+def test_a_token_expires_with_its_execution(tokens: Tokens) -> None:
+    execution = tokens.start(tokens.state())
+    (token,) = tokens.drawn()
+    tokens.world.states.stop_execution(executionArn=execution)
+    assert tokens.refusal(token) == "TaskTimedOut"
+
+
+def test_children_of_a_distributed_map_wait_for_tokens_of_their_own(tokens: Tokens) -> None:
+    processor = {
+        "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
+        "StartAt": "Ask",
+        "States": {"Ask": tokens.state()},
+    }
+    each = {"Type": "Map", "ItemsPath": "$.items", "ItemProcessor": processor, "End": True}
+    execution = tokens.world.start(tokens.world.machine({"Each": each}, tokens.role), {"items": [1, 2]})
+    for token in tokens.drawn(2):
+        tokens.answer(token)
+    assert json.loads(tokens.world.finish(execution)["output"]) == [{"by": "somebody"}] * 2
+
+
+def test_an_answer_to_a_token_needs_a_permission_without_a_resource(tokens: Tokens) -> None:
+    machine = tokens.world.machine({"Ask": tokens.state()}, tokens.role)
+    execution = tokens.world.start(machine)
+    (token,) = tokens.drawn()
+    narrow = tokens.world.as_role(tokens.world.role(allow("states:SendTaskSuccess", machine)))
+    with pytest.raises(ClientError) as refused:
+        tokens.world.account.client("stepfunctions", narrow).send_task_success(taskToken=token, output="{}")
+    assert code(refused) == "AccessDeniedException"
+    wide = tokens.world.as_role(tokens.world.role(allow("states:SendTaskSuccess")))
+    tokens.world.account.client("stepfunctions", wide).send_task_success(taskToken=token, output="{}")
+    assert tokens.world.finish(execution)["status"] == "SUCCEEDED"
+
+
+def test_a_token_task_with_what_the_local_account_lacks_fails(tokens: Tokens) -> None:
+    ended = tokens.world.finish(tokens.start(tokens.state(HeartbeatSeconds=60)))
+    assert ended["error"] == "States.Runtime"
+
+
+def test_a_wait_until_a_moment_fails_without_one(world: World) -> None:
+    wait = {"Type": "Wait", "TimestampPath": "$.until", "End": True}
+    machine = world.machine({"Wait": wait}, world.role())
+    until = (datetime.now(UTC) + timedelta(seconds=2)).isoformat()
+    ended = world.run(machine, {"until": until})
+    assert ended["status"] == "SUCCEEDED"
+    assert ended["stopDate"].isoformat() >= until[:19]
+    for payload in ({"until": None}, {}, {"until": "tomorrow"}):
+        assert world.run(machine, payload)["error"] == "States.Runtime"

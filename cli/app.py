@@ -28,7 +28,7 @@ class Commands(LazyGroup):
             "Show the state of the deployment: the switch, ticks, today's terminations, units, and open runs and "
             "fleets.",
         ),
-        "events": ("cli.commands.events:events", "Show terminations, newest first."),
+        "events": ("cli.commands.events:events", "Show terminations, newest first, or the course of one."),
         "why": (
             "cli.commands.why:why",
             "Explain in one sentence why a unit was skipped, or the outcome of its termination.",
@@ -48,7 +48,7 @@ class Commands(LazyGroup):
         "opt-out": ("cli.commands.unit_policy:opt_out", "Opt a unit out of chaos, at once."),
         "opt-in": (
             "cli.commands.unit_policy:opt_in",
-            "Let a unit take part, and return it to chaos if it has not recovered from its last termination.",
+            "Let a unit take part, and return it to chaos if its last termination has taken it out.",
         ),
         "set": ("cli.commands.unit_policy:set_values", "Set or remove values of a unit's policy."),
         "leash": ("cli.commands.switch:leash", "Make chaos decide and record, but terminate nothing."),

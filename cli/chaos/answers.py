@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from cli.chaos import course
 from troop.chaos.decisions import TERMINATE
 from troop.chaos.events import STEPS, Status, exception_of
 from troop.chaos.guards import in_words
+from troop.chaos.verdict import VerdictValue
 from troop.shared import zones
 from troop.shared.formatting import SPACE, duration
 
@@ -132,13 +134,13 @@ def _event_answer(unit: str, event: Mapping[str, Any], zone: zones.Zone, others:
         case Status.RECOVERED:
             seconds = event["recovery_seconds"]
             after = "" if seconds is None else f" in {duration(seconds).replace(SPACE, ' ')}"  # also for programs
-            return f"{terminated}, and its group recovered{after}."
+            return f"{terminated}, and its group recovered{after}.{_verdict(event, zone)}"
         case Status.TERMINATED:
             return f"{terminated}, and its group is being watched until it has recovered."
         case Status.UNRECOVERED:
             return f"{terminated}, and its group did not recover in time{suffix}."
         case Status.GROUP_DELETED:
-            return f"{terminated}, and its group was deleted before it had recovered."
+            return f"{terminated}, and its group was deleted before it had recovered.{_verdict(event, zone)}"
         case Status.CLAIMED:
             return f"{unit}: {instance} is about to be terminated (claimed on {claimed})."
         case Status.GONE_ELSEWHERE:
@@ -149,6 +151,21 @@ def _event_answer(unit: str, event: Mapping[str, Any], zone: zones.Zone, others:
             return f"{unit}: {instance} would have been terminated on {claimed}, but the deployment was leashed."
         case _:
             return f"{unit}: {instance} was selected for termination on {claimed}, but the claim was abandoned{suffix}."
+
+
+def _verdict(event: Mapping[str, Any], zone: zones.Zone) -> str:
+    """Returns a sentence about the verdict, after a space; "" without one, as for an event of an earlier version."""
+    if course.awaits_verdict(event):
+        return f" Its alarms can be judged from {_clock(_moment(event['settles_at']), zone)} on."
+    verdict = event.get("verdict")
+    if not verdict:
+        return ""
+    held = {
+        VerdictValue.HELD: "Its hypothesis held",
+        VerdictValue.BROKEN: "Its hypothesis did not hold",
+        VerdictValue.UNKNOWN: "Whether its hypothesis held is not known",
+    }
+    return f" {held[VerdictValue(verdict['value'])]}: {verdict['why'].rstrip('.')}."
 
 
 def _instance(unit: str, record: Mapping[str, Any]) -> str:

@@ -46,7 +46,8 @@ def ask(client: TroopClient) -> Callable[[], None]:
 def show_banner(switch: Mapping[str, Any]) -> None:
     """Prints a sentence on stderr if chaos is leashed or halted."""
     if switch["halted"]:
-        text, end = "Troop is halted: nothing is decided, and nothing terminated", "troop resume"
+        how = "has halted itself" if switch.get("itself") else "is halted"
+        text, end = f"Troop {how}: nothing is decided, and nothing terminated", "troop resume"
     elif switch["leashed"]:
         text, end = "Troop is leashed: it decides and records, and terminates nothing", "troop unleash"
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from cli.chaos import course
 from cli.client.client import TroopClient
 from cli.shared import show
 from cli.shared.errors import CliError, Exit
@@ -24,8 +25,26 @@ def row(event: Mapping[str, Any]) -> tuple[Any, ...]:
         event["instance_id"],
         event["zone"],
         None if seconds is None else duration(seconds),
-        "; ".join(filter(None, (event["detail"], _failure(event), exception, _difference(event)))),
+        "; ".join(
+            filter(
+                None,
+                (
+                    event["detail"],
+                    course.verdict_detail(event),
+                    _abort(event),
+                    _failure(event),
+                    exception,
+                    _difference(event),
+                ),
+            )
+        ),
     )
+
+
+def _abort(event: Mapping[str, Any]) -> str:
+    """Returns the alarm that stopped further chaos for the unit, unless the verdict says so; "" without one."""
+    abort, judged = event.get("abort"), course.verdict_detail(event)
+    return f"alarm {abort['alarm']} went off" if abort and abort["alarm"] not in judged else ""
 
 
 def _failure(event: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+from cli.chaos import course
 from cli.chaos.units import outlook
 from cli.shared import show
 from troop.chaos.outlook import TAKING_PART
@@ -38,6 +39,11 @@ def odds(groups: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 def events_by_status(events: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """Counts events by status, the most frequent first."""
     return dict(Counter(str(event["status"]) for event in events).most_common())
+
+
+def events_by_verdict(events: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Counts events by verdict, the most frequent first; those without one are not counted."""
+    return dict(Counter(words for event in events if (words := course.verdict(event))).most_common())
 
 
 def ticks(health: Mapping[str, Any], now: datetime) -> str:

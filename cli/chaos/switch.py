@@ -18,14 +18,19 @@ def describe(switch: Mapping[str, Any]) -> str:
 
 def _chaos(switch: Mapping[str, Any]) -> str:
     if switch["halted"]:
-        return "halted: it decides nothing and terminates nothing" + (" (and leashed)" if switch["leashed"] else "")
+        how = "halted itself" if switch.get("itself") else "halted"
+        return f"{how}: it decides nothing and terminates nothing" + (" (and leashed)" if switch["leashed"] else "")
     if switch["leashed"]:
         return "leashed: it decides and records, and terminates nothing"
     return "unleashed: it terminates instances"
 
 
 def who_and_why(switch: Mapping[str, Any]) -> str:
-    """Returns who changed the switch last, when and why; "" while the settings apply. Older APIs do not return it."""
+    """Returns who changed the switch last, when and why; "" while the settings apply. Of a deployment that has halted
+    itself: when and why. Older APIs do not return it.
+    """
+    if halt := switch.get("itself"):
+        return f"{show.moment(halt['at'])}: {halt['why']}"
     by, at, reason = (str(switch.get(key) or "") for key in ("changed_by", "changed_at", "reason"))
     words = ", ".join(filter(None, (who(by), show.moment(at) if at else "")))
     return ": ".join(filter(None, (words, reason)))

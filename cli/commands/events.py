@@ -1,4 +1,4 @@
-"""Implements `troop events`: lists terminations, newest first, or follows them."""
+"""Implements `troop events`: lists terminations, newest first, follows them, or shows the course of one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.chaos import banner
+from cli.chaos import banner, course
 from cli.chaos.events import check_names, row
 from cli.client.client import TroopClient
 from cli.client.connection import connection
@@ -17,7 +17,8 @@ from cli.shared import listings, show, times, watching
 from cli.shared.errors import CliError, Exit
 from cli.shared.listings import Column, Form
 from cli.shared.watching import Watch
-from troop.chaos.events import OPEN, Status
+from troop.chaos.events import OPEN, Status, exception_of, to_url
+from troop.chaos.verdict import VerdictValue
 from troop.shared import moments, values
 
 _POLL_SECONDS = 5.0
@@ -29,11 +30,13 @@ _COLUMNS = (
     Column("unit", lambda event: event["unit"]),
     Column("group", lambda event: event["group"]),
     Column("status", lambda event: event["status"]),
+    Column("verdict", course.verdict),
     Column("instance", lambda event: event["instance_id"]),
     Column("zone", lambda event: event["zone"]),
     Column("method", lambda event: event["method"], wide=True),
     Column("recovered after", lambda event: row(event)[6], lambda event: event.get("recovery_seconds")),
     Column("detail", lambda event: row(event)[7]),
+    Column("id", lambda event: event["event_id"], wide=True),
 )
 _DROPPED = ("zone", "group", "recovered after", "instance", "detail")
 _OPEN = frozenset(str(status) for status in OPEN)
@@ -41,6 +44,9 @@ _OPEN = frozenset(str(status) for status in OPEN)
 
 def events(
     ctx: typer.Context,
+    id: Annotated[
+        str | None, typer.Argument(metavar="ID", help="Show the stages and the verdict of this event.")
+    ] = None,
     group: Annotated[str | None, typer.Option(help="Only events of this Auto Scaling group.")] = None,
     unit: Annotated[str | None, typer.Option(help="Only events of this unit.")] = None,
     since: Annotated[
@@ -51,6 +57,9 @@ def events(
         str | None, typer.Option(help="Only that day on your clock: YYYY-MM-DD, today or yesterday.")
     ] = None,
     status: Annotated[Status | None, typer.Option(case_sensitive=False, help="Only events with this status.")] = None,
+    verdict: Annotated[
+        VerdictValue | None, typer.Option(case_sensitive=False, help="Only events with this verdict.")
+    ] = None,
     sort: listings.Sort = None,
     reverse: listings.Reverse = False,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Show at most this many events.")] = 25,
@@ -61,8 +70,15 @@ def events(
     ] = False,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep showing new events until Ctrl-C.")] = False,
 ) -> None:
-    """Show terminations, newest first."""
+    """Show terminations, newest first, or the course of one."""
     form = listings.form_of(output, as_json)
+    if id is not None:
+        chosen: dict[str, object] = {"--group": group, "--unit": unit, "--since": since, "--until": until, "--day": day}
+        chosen |= {"--status": status, "--verdict": verdict, "--sort": sort, "--reverse": reverse, "--follow": follow}
+        if needless := [option for option, value in chosen.items() if value]:
+            raise CliError(Exit.USAGE, f"an id is one event: remove {', '.join(needless)}")
+        _show_one(connection(ctx).client, _path(id), form, watch)
+        return
     if sort is not None:
         listings.by(_COLUMNS, sort)
     _check_options(
@@ -74,7 +90,7 @@ def events(
     def filters() -> dict[str, str]:
         """Returns the query; ages and days depend on the time of each look."""
         now = times.now()
-        query = {"group": group, "unit": unit, "status": status and str(status)}
+        query = {"group": group, "unit": unit, "status": status and str(status), "verdict": verdict and str(verdict)}
         query |= {"since": times.moment_of("--since", since, now), "until": times.moment_of("--until", until, now)}
         query |= _day_bounds(day, now) if day else {}
         return {key: value for key, value in query.items() if value}
@@ -105,6 +121,61 @@ def events(
             show.note("no events match")
 
     watching.repeat(watch, fetch, tell)
+
+
+def _path(id: str) -> str:
+    """Returns the id as the path of the API has it. People copy the one of tables, or the one of JSON.
+
+    Raises:
+        CliError: USAGE, if it is neither.
+    """
+    if "#" in id:
+        return to_url(id)
+    if "~" not in id:
+        raise CliError(
+            Exit.USAGE, f"{id} is no event's id, such as 2026-11-20#web: `troop events --unit UNIT -o wide` shows them"
+        )
+    return id
+
+
+def _show_one(client: TroopClient, path: str, form: Form, watch: float | None) -> None:
+    def tell(event: dict[str, Any]) -> None:
+        if listings.is_for_programs(form):
+            listings.write(form, [event], event, repeated=watch is not None)
+        else:
+            describe(event)
+
+    watching.repeat(watch, lambda: client.event(path), tell)
+
+
+def describe(event: Mapping[str, Any]) -> None:
+    """Prints an event, as GET /events/{id} returns it, for people."""
+    verdict, judgement = course.verdict(event), event.get("verdict") or {}
+    exception = event.get("terminated_at") and exception_of(event["method"], event.get("os_shutdown"))
+    facts = [
+        ("event", event["event_id"]),
+        ("unit", event["unit"]),
+        ("instance", f"{event['instance_id']} of {event['group']}" + (f" in {z}" if (z := event["zone"]) else "")),
+        ("method", "; ".join(filter(None, (event["method"], exception)))),
+        ("claimed", show.moment(event["at"])),
+        ("status", event["status"]),
+        ("detail", event["detail"]),
+        ("hypothesis", course.hypothesis(event)),
+        ("stop alarms", (event.get("hypothesis") or {}).get("stop_alarms")),
+        ("verdict", verdict),
+        ("why", f"the alarms can be judged from {event['settles_at']} on" if course.awaits_verdict(event) else ""),
+        ("why", judgement.get("why")),
+        ("last failed launch", event.get("launch_failure")),
+        ("replacement", (event.get("replacement") or {}).get("summary")),
+    ]
+    always = ("status", "hypothesis", "verdict")
+    show.table(("", ""), [fact for fact in facts if fact[1] or fact[0] in always])
+    if taken := list(course.steps(event)):
+        rows = [(step.after, step.words, show.moment(step.at) if step.at else None) for step in taken]
+        show.table(("after", "course", "at"), rows, title="\nCourse", drop=("at",))
+    if states := course.alarm_states(event):
+        alarms = [(name, show.moment(at) if at else None, state) for name, at, state in states]
+        show.table(("alarm", "from", "state"), alarms, title="\nSuccess alarms")
 
 
 def _check_options(follow: bool, needless: Mapping[str, object], form: Form) -> None:
@@ -139,7 +210,9 @@ def _follow(client: TroopClient, query: Mapping[str, str], limit: int, as_json: 
             show.line(event)
         else:
             when, unit, group, status, instance, _, recovered, detail = (show.plain(v) for v in row(event))
+            verdict = course.verdict(event)
             after = f" after {recovered}" if recovered != show.NOTHING else ""
+            after += f" (verdict {verdict})" if verdict else ""
             suffix = f": {detail}" if detail != show.NOTHING else ""
             show.say(f"{when}  {unit} ({group})  {status}{after}  {instance}{suffix}")
 
@@ -157,7 +230,7 @@ def changes(
                 seen[event["event_id"]] = event
                 yield event
         # Events before the earliest open one no longer change; a leashed event may still become a claim.
-        unfinished = [e["at"] for e in seen.values() if e["status"] in _OPEN]
+        unfinished = [e["at"] for e in seen.values() if e["status"] in _OPEN or course.awaits_verdict(e)]
         latest = max((e["at"] for e in seen.values()), default=began)
         since = min([*unfinished, latest])
         seen = {key: event for key, event in seen.items() if event["at"] >= since}

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.chaos import banner
+from cli.chaos import banner, course
 from cli.chaos.changes import in_words, who
 from cli.chaos.events import row
 from cli.chaos.units import missing_alarms, outlook, possible, state, value
@@ -29,7 +29,7 @@ class TakesPart(StrEnum):
     NO = "no"
 
 
-_EVENT_COLUMNS = ("when", "group", "status", "instance", "recovered after", "detail")
+_EVENT_COLUMNS = ("when", "group", "status", "verdict", "instance", "recovered after", "detail")
 _CHANGE_COLUMNS = ("when", "by", "changes")
 _COLUMNS = (
     Column("unit", lambda row: row.group["unit"]),
@@ -166,7 +166,7 @@ def describe(unit: Mapping[str, Any]) -> None:
 
 def _event(event: Mapping[str, Any]) -> tuple[Any, ...]:
     when, _, group, status, instance, _, recovered, detail = row(event)
-    return (when, group, status, instance, recovered, detail)
+    return (when, group, status, course.verdict(event), instance, recovered, detail)
 
 
 def _change(change: Mapping[str, Any]) -> tuple[Any, ...]:

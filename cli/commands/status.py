@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from cli.bench import money
-from cli.chaos import malformed, overview
+from cli.chaos import course, malformed, overview
 from cli.chaos.events import row
 from cli.chaos.switch import describe, who_and_why
 from cli.client.connection import Connection, connection
@@ -27,6 +27,7 @@ _EVENTS = (
     Column("when", lambda event: row(event)[0]),
     Column("unit", lambda event: event["unit"]),
     Column("status", lambda event: event["status"]),
+    Column("verdict", course.verdict),
     Column("instance", lambda event: event["instance_id"]),
     Column("recovered after", lambda event: row(event)[6]),
     Column("detail", lambda event: row(event)[7]),
@@ -90,6 +91,7 @@ def _read(conn: Connection, now: datetime) -> dict[str, Any]:
         "today": {
             "since": midnight,
             "by_status": None if events is None else overview.events_by_status(events),
+            "by_verdict": None if events is None else overview.events_by_verdict(events),
             "events": events or [],
         },
         "units": None if groups is None else overview.units_by_state(groups),
@@ -111,6 +113,8 @@ def _show(state: Mapping[str, Any], form: Form) -> None:
         *([("stray items", stray["detail"])] if health and (stray := overview.strays(health)) else []),
         ("today", unknown.get("events") or overview.in_words(today["by_status"]) or "no termination so far"),
     ]
+    if verdicts := overview.in_words(today["by_verdict"] or {}):
+        rows.append(("verdicts", verdicts))
     rows += [(name, unknown[name]) for name in ("runs", "fleets") if name in unknown]
     show.table(("", ""), rows)
     if today["events"]:

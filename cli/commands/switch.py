@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.chaos.switch import describe
+from cli.chaos.switch import describe, who_and_why
 from cli.client.connection import Connection, connection
 from cli.shared import show
 from cli.shared.context import confirm
 from cli.shared.errors import CliError, Exit
 from troop.shared import values
+from troop.shared.formatting import counted
 from troop.shared.outputs import STATE_TABLE
 from troop.shared.state_keys import REAPER_OFF, SCHEDULES_OFF
 
@@ -56,12 +59,25 @@ def resume(ctx: typer.Context, reason: Reason = None, yes: Yes = False, as_json:
     """End a halt. Asks first."""
     conn = connection(ctx)
     if not yes:
-        leashed = conn.client.switch()["leashed"]
+        switch = conn.client.switch()
+        if halt := switch.get("itself"):
+            show.note(f"it has halted itself, {who_and_why(switch)}; {_broken(halt['events'])}", style="bold yellow")
+        leashed = switch["leashed"]
         show.note(
             "it is leashed: it will decide and record" if leashed else "it is unleashed: it will terminate instances"
         )
     confirm(f"Resume {conn.deployment} from its next tick on", yes)
     _change(conn, {"halted": False}, reason, as_json)
+
+
+def _broken(events: Sequence[str]) -> str:
+    """Returns what a person should see before resuming a deployment that has halted itself."""
+    first = (
+        f"`troop events {shlex.quote(events[0])}` shows the first of {counted(len(events), 'event')}, and "
+        if events
+        else ""
+    )
+    return f"{first}the broken units stay out of chaos until their owners return them"
 
 
 def _switch(summary: str, field: str, off: str, on: str, question: str) -> typer.Typer:

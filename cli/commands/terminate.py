@@ -10,15 +10,16 @@ from uuid import uuid4
 
 import typer
 
+from cli.chaos import course
 from cli.client.client import TroopClient
 from cli.client.connection import connection
 from cli.shared import idempotency, show
 from cli.shared.context import confirm, to_type
 from cli.shared.errors import CliError, Exit
 from troop.chaos.events import OPEN, Status
+from troop.chaos.verdict import VerdictValue
 from troop.faults import names
 from troop.shared import moments
-from troop.shared.formatting import duration
 from troop.shared.settings import parse_method
 from troop.shared.values import BadValue
 
@@ -50,7 +51,9 @@ def terminate(
     ] = None,
     key: Annotated[str | None, idempotency.option("terminates nothing more")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    wait: Annotated[bool, typer.Option(help="Wait until the group has recovered, or its time is over.")] = True,
+    wait: Annotated[
+        bool, typer.Option(help="Wait for the recovery and the verdict, or until the group's time is over.")
+    ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="The event as one JSON document.")] = False,
 ) -> None:
     """Terminate one instance of a group now, regardless of roll and calendar. Asks first."""
@@ -75,6 +78,8 @@ def terminate(
         show.document(event)
     if wait and event["status"] != Status.RECOVERED:
         raise CliError(Exit.FAILED, f"{event['status']}: {event['detail'] or 'see `troop events`'}")
+    if wait and course.verdict(event) == VerdictValue.BROKEN:
+        raise CliError(Exit.FAILED, course.verdict_detail(event))
 
 
 def _watch(
@@ -84,7 +89,7 @@ def _watch(
     sleep: Callable[[float], None],
     clock: Callable[[], float],
 ) -> dict[str, Any]:
-    """Follows an event to its end, and prints each status once.
+    """Follows an event to its verdict, and prints each status and each stage once.
 
     Args:
         clock: a monotonic clock, in seconds. How long a status can last is the difference of two moments of the API, so
@@ -94,24 +99,42 @@ def _watch(
         CliError: the event stays in a status longer than it can.
     """
     status, since = "CLAIMED", clock()
+    shown = set(_STATUS_STEPS)
     while True:
         now = client.event(str(event["id"]))
-        if now["status"] != status:
+        changed = now["status"] != status
+        if changed:
             status, since = now["status"], clock()
-            seconds = now["recovery_seconds"]
-            tell(status.lower().replace("_", " ") + (f" in {duration(seconds)}" if seconds is not None else ""))
-        if status not in _OPEN:
+        if changed and status == Status.TERMINATED:
+            tell("terminated")
+        for step in course.steps(now):
+            if step.at and step.name not in shown:
+                shown.add(step.name)
+                tell(f"after {step.after}: {step.words}")
+        if changed and status != Status.TERMINATED:
+            seconds = course.recovery(now)
+            tell(status.lower().replace("_", " ") + (f" in {seconds}" if seconds else ""))
+            if course.awaits_verdict(now):
+                tell(f"the verdict comes after {show.moment(now['settles_at'])}: until then its alarms can go off")
+        if verdict := now.get("verdict"):
+            tell(f"verdict: {verdict['value']}: {verdict['why']}")
+        if status not in _OPEN and not course.awaits_verdict(now):
             return now
         if clock() - since > _longest(now) + _GRACE_SECONDS:
             raise CliError(Exit.FAILED, _STUCK[status].format(id=now["event_id"]))
         sleep(_POLL_SECONDS)
 
 
+_STATUS_STEPS = ("terminated", "recovered", "verdict")
+"""The steps that statuses and the verdict already tell."""
+
 _STUCK = {
     "CLAIMED": "{id} is still CLAIMED after its deadline, and Troop no longer carries it out. Within 15 minutes, a "
     "sweep checks whether the instance still runs. See `troop events` for the result, and `troop doctor` for the cause",
     "TERMINATED": "{id} is still TERMINATED: the instance is gone, and the time for recovery is over, but no recovery "
     "check has ended the event. Check the group, and run `troop doctor`",
+    "RECOVERED": "{id} has recovered, but its verdict is overdue. Within 15 minutes, a sweep gives it: see "
+    "`troop events`, and `troop doctor` for the cause",
 }
 
 
@@ -119,6 +142,8 @@ def _longest(event: Mapping[str, Any]) -> float:
     """Returns how many seconds an event in flight can be in its status."""
     if event["status"] == Status.CLAIMED:
         begin, end, longest = event["at"], event.get("deadline"), _LONGEST_CLAIM
+    elif event["status"] == Status.RECOVERED:
+        begin, end, longest = event["recovered_at"], event["settles_at"], 0.0
     else:
         begin, end, longest = event.get("terminated_at"), event.get("recover_by"), _LONGEST_RECOVERY
     return (moments.parse(end) - moments.parse(begin)).total_seconds() if begin and end else longest

@@ -9,7 +9,11 @@ from cli.shared.context import ANYWHERE
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "": ("troop status", "troop groups --takes-part no"),
     "status": ("troop status", "troop status --watch 10"),
-    "events": ("troop events --day yesterday --status UNRECOVERED", "troop events --unit web --since 2w -o csv"),
+    "events": (
+        "troop events --day yesterday --status UNRECOVERED",
+        "troop events --unit web --since 2w -o csv",
+        "troop events 2026-11-20#web",
+    ),
     "why": ("troop why web", "troop why web --day yesterday --all"),
     "changes": ("troop changes --since yesterday", "troop changes --unit web -o json"),
     "groups": (

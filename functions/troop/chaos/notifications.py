@@ -19,6 +19,7 @@ from troop.chaos.self_halt import SelfHalt
 from troop.chaos.slowness import is_slow
 from troop.chaos.strays import StrayRecord
 from troop.chaos.verdict import Verdict, VerdictValue
+from troop.chaos.verdict_rules import went_off
 from troop.shared import codec, moments
 from troop.shared.state_keys import REAPER_OFF, SCHEDULES_OFF, SELF_HALT, SWITCH, UNIT
 
@@ -226,7 +227,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "why": verdict.why,
         "since": moments.iso(verdict.since),
         "until": moments.iso(verdict.until),
-        "went_off": [alarm.name for alarm in verdict.alarms if any(one.state == "ALARM" for one in alarm.states)],
+        "went_off": list(went_off(verdict)),
     }
 
 

@@ -90,6 +90,41 @@ def event(unit: str, day: str = "2026-11-20", status: str = "RECOVERED", **more:
     } | more
 
 
+TARGETS = "arn:aws:elasticloadbalancing:eu-central-1:111122223333:targetgroup/web/6d0ecf831eec9f09"
+
+
+def judged(unit: str = "web", **more: Any) -> dict[str, Any]:
+    """Returns an event of this version: it has recovered in about three minutes, and its alarm went off meanwhile."""
+    at = "2026-11-20T10:{}.000Z".format
+    states = [{"at": at("00:01"), "state": "OK"}, {"at": at("01:30"), "state": "ALARM"}]
+    values: dict[str, Any] = {
+        "terminated_at": at("00:01"),
+        "recovered_at": at("03:11"),
+        "recovery_seconds": 190.0,
+        "recovery_at_least": 187.0,
+        "short_at": at("03:08"),
+        "settles_at": at("06:11"),
+        "stages": {
+            "noticed": at("00:05"),
+            "launched": at("00:10"),
+            "running": None,
+            "in_service": at("01:11"),
+            "healthy": [{"source": TARGETS, "at": at("03:11")}, {"source": "classic", "at": None}],
+        },
+        "hypothesis": {"success_alarms": ["errors"], "stop_alarms": ["latency"], "recovery_within": 300},
+        "verdict": {
+            "value": "BROKEN",
+            "why": "alarm errors went off",
+            "at": at("03:14"),
+            "since": at("00:01"),
+            "until": at("03:14"),
+            "alarms": [{"name": "errors", "states": states, "doubt": ""}],
+        },
+        "abort": {"at": at("01:30"), "alarm": "errors"},
+    }
+    return event(unit, **{**values, **more})
+
+
 @dataclass
 class FakeApi:
     """Units (by name: item, groups, unrecovered), events and decisions (newest first), the switch and health.
@@ -145,6 +180,9 @@ class FakeApi:
             return Answer(200, self.estimate)
         kind, _, rest = path.partition("/")
         name = unquote(rest.replace("~", "%"))
+        if kind == "events" and rest:
+            one = next((e for e in self.events if e["id"] == rest), None)
+            return Answer(200, one) if one else Answer(404, {"message": f"there is no event {name!r}"})
         if kind == "events":
             return self._page("events", [e for e in self.events if _matches(e, query or {})], query or {})
         if kind == "changes":

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from troop.chaos.events import Event, Status, to_url
 from troop.chaos.replacements import UNKNOWN, Build, Replacement, comparison, differences
 from troop.chaos.verdict import VerdictValue
+from troop.chaos.verdict_rules import recovery_bounds
 from troop.shared.api.models import Listing, Moment, Out
 from troop.shared.wiring import environment
 
@@ -136,6 +137,9 @@ class EventOut(BaseModel):
     recovery_seconds: float | None = Field(
         description="Seconds from the termination to the first check that found the group recovered"
     )
+    recovery_at_least: float | None = Field(
+        description="Seconds that the recovery took at least: until short_at, or until in_service if that is later"
+    )
     short_at: Moment | None = Field(
         description="The last check that found the group not yet recovered: it recovered between this and "
         "recovered_at; null without such a check"
@@ -189,6 +193,7 @@ class EventOut(BaseModel):
             recover_by=event.terminated_at + environment.recovery_timeout() if event.terminated_at else None,
             recovered_at=event.recovered_at,
             recovery_seconds=event.recovery_seconds,
+            recovery_at_least=bounds[0] if (bounds := recovery_bounds(event)) else None,
             short_at=event.watch.short_at,
             stages=StagesOut.model_validate(event.stages) if event.stages else None,
             hypothesis=HypothesisOut.model_validate(event.hypothesis) if event.hypothesis else None,

@@ -78,6 +78,7 @@ def test_newest_first_with_everything_a_reader_needs(account: Account) -> None:
         "recover_by": "2026-11-20T23:17:00.000Z",
         "recovered_at": "2026-11-20T22:47:42.000Z",
         "recovery_seconds": 42.0,
+        "recovery_at_least": 0.0,
         "short_at": None,
         "stages": None,
         "hypothesis": None,
@@ -103,6 +104,7 @@ def test_an_event_tells_its_stages_its_verdict_and_what_led_to_it(account: Accou
     status, body = _get(f"/events/{to_url('2026-11-20#web')}")
     assert status == 200
     assert (body["short_at"], body["recovered_at"]) == ("2026-11-20T20:03:08.000Z", "2026-11-20T20:03:12.000Z")
+    assert (body["recovery_at_least"], body["recovery_seconds"]) == (186.0, 190.0)
     assert body["stages"] == {
         "noticed": "2026-11-20T20:00:06.000Z",
         "launched": "2026-11-20T20:00:11.000Z",

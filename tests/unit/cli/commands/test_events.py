@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -15,7 +16,7 @@ from cli.client.client import TroopClient
 from cli.commands.events import changes
 from cli.shared.errors import Exit
 from cli.shared.times import parse_moment
-from tests.unit.cli.conftest import FakeApi, Run, event
+from tests.unit.cli.conftest import FakeApi, Run, event, judged
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -168,6 +169,109 @@ def test_followed_events_are_one_object_a_line(run: Run, api: FakeApi) -> None:
     assert result.exit_code == Exit.INTERRUPTED
     assert [json.loads(line)["unit"] for line in result.stdout.splitlines()] == ["a", "b"]
     assert "a (a-v1)  RECOVERED after 12.5 s" in run("events", "-f").stdout
+
+
+def lines_of(text: str) -> list[list[str]]:
+    """The cells of each line."""
+    return [re.split(r"  +", line.strip()) for line in text.splitlines() if line.strip()]
+
+
+def test_one_event_has_its_stages_and_what_led_to_its_verdict(run: Run, api: FakeApi) -> None:
+    api.events = [judged()]
+    result = run("events", "2026-11-20#web")
+    assert result.exit_code == 0, result.output
+    lines = lines_of(result.stdout)
+    for fact in (
+        ["status", "RECOVERED"],
+        ["hypothesis", "the group recovers within 5 min; errors stays OK"],
+        ["stop alarms", "latency"],
+        ["verdict", "BROKEN"],
+        ["why", "alarm errors went off"],
+    ):
+        assert fact in lines
+    first = next(n for n, line in enumerate(lines) if line[:2] == ["after", "course"])
+    assert [line[:2] for line in lines[first + 1 : first + 11]] == [
+        ["0 s", "i-0abc was terminated"],
+        ["4 s", "Auto Scaling noticed the loss"],
+        ["9 s", "Auto Scaling launched a replacement"],
+        ["not known", "the replacement was running"],
+        ["70 s", "the replacement was in service"],
+        ["3 min 10 s", "the replacement was healthy in web"],
+        ["not known", "the replacement was healthy in classic"],
+        ["89 s", "alarm errors went off: no further chaos for the unit"],
+        ["3 min 7 s to 3 min 10 s", "the group had recovered"],
+        ["3 min 13 s", "verdict: BROKEN"],
+    ]
+    assert [(line[0], line[-1]) for line in lines[-2:]] == [("errors", "OK"), ("errors", "ALARM")]
+
+
+def test_one_event_for_programs_by_either_id(ok: Callable[..., Any], api: FakeApi) -> None:
+    api.events = [judged()]
+    assert ok("events", "2026-11-20#web") == ok("events", "2026-11-20~web") == judged()
+
+
+def test_an_event_of_an_earlier_version_has_no_stages(run: Run, api: FakeApi) -> None:
+    at = "2026-11-20T10:00:01.000Z"
+    api.events = [
+        event("web", terminated_at=at, recovered_at="2026-11-20T10:00:13.500Z"),
+        event("db", status="LEASHED"),
+    ]
+    result = run("events", "2026-11-20#web")
+    assert result.exit_code == 0, result.output
+    lines = lines_of(result.stdout)
+    assert ["hypothesis", "not recorded: an earlier version claimed it"] in lines
+    assert ["not recorded", "stages of the recovery", "-"] in lines
+    assert any(line[:2] == ["12.5 s", "the group had recovered"] for line in lines)
+    assert run("events", "2026-11-20#db").exit_code == 0
+
+
+def test_an_event_in_flight_has_stages_to_come(run: Run, api: FakeApi) -> None:
+    watched = judged(status="TERMINATED", recovered_at=None, recovery_seconds=None, verdict=None, settles_at=None)
+    api.events = [watched]
+    lines = lines_of(run("events", "2026-11-20#web").stdout)
+    assert any(line[:2] == ["not yet", "the replacement was running"] for line in lines)
+    assert not any("recovered" in line[1] for line in lines if len(line) > 1)
+
+
+def test_an_awaited_verdict_says_from_when_on_it_can_come(run: Run, api: FakeApi) -> None:
+    api.events = [judged(verdict=None)]
+    lines = lines_of(run("events", "2026-11-20#web").stdout)
+    assert ["verdict", "awaited"] in lines
+    assert any(line[0] == "why" and "can be judged from" in line[1] for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [("web", "is no event's id"), ("2026-11-20#web --unit web", "remove --unit"), ("2026-11-20#web -f", "--follow")],
+)
+def test_an_id_of_no_event_and_other_filters_are_wrong_usage(run: Run, api: FakeApi, words: str, message: str) -> None:
+    result = run("events", *words.split())
+    assert (result.exit_code, api.calls) == (Exit.USAGE, [])
+    assert message in result.stderr
+
+
+def test_an_unknown_event_is_an_error(run: Run) -> None:
+    result = run("events", "2026-11-20#web")
+    assert result.exit_code != 0
+    assert "there is no event" in result.stderr
+
+
+def test_the_table_has_verdicts_and_why_a_hypothesis_did_not_hold(run: Run, api: FakeApi) -> None:
+    awaited, old = judged("b", verdict=None), event("c")
+    api.events = [judged("a"), awaited, old, judged("d", status="ABANDONED", verdict=None)]
+    lines = {line[1]: line for line in lines_of(run("events").stdout)}
+    assert [lines[unit][4] for unit in "abc"] == ["BROKEN", "awaited", "-"]
+    assert lines["a"][-1] == "BROKEN: alarm errors went off"
+    assert lines["d"][-1] == "alarm errors went off"
+    run("events", "--verdict", "broken")
+    assert api.calls[-1][2]["verdict"] == "BROKEN"
+
+
+def test_following_waits_for_the_verdict(client: TroopClient, api: FakeApi) -> None:
+    api.events = [event("new", "2026-11-21"), judged("slow", verdict=None)]
+    looks = iter([lambda: api.events.__setitem__(1, judged("slow"))])
+    updates = list(itertools.islice(changes(client, {}, 25, lambda _: next(looks)()), 3))
+    assert updates[-1] == judged("slow")
 
 
 def test_text_of_others_does_not_control_the_terminal(run: Run, api: FakeApi) -> None:

@@ -13,7 +13,7 @@ from cli.client.api import Answer
 from cli.shared import show, times
 from cli.shared.errors import Exit
 from tests.unit.cli.bench_runs import run_document, run_out
-from tests.unit.cli.conftest import FakeApi, Run, event
+from tests.unit.cli.conftest import FakeApi, Run, event, judged
 
 NOW = datetime(2026, 11, 20, 15, 0, tzinfo=UTC)
 STATES = [("a", "too small"), ("a", "too small"), ("b", "opted out"), ("c", "taking part"), ("d", "too small")]
@@ -124,6 +124,28 @@ def test_part_that_the_caller_may_not_read_is_unknown(
     assert "permission denied" in run("status").stdout
 
 
+def test_a_deployment_that_halted_itself_says_when_and_why_not_who_changed_it_last(run: Run, api: FakeApi) -> None:
+    halt = {"at": "2026-11-20T10:00:00.000Z", "why": "3 causes broke units", "events": ["2026-11-20#web"]}
+    api.switch |= {"halted": True, "itself": halt}
+    words = (
+        "halted itself: it decides nothing and terminates nothing (and leashed) "
+        "(2026-11-20 10:00:00 UTC: 3 causes broke units)"
+    )
+    for command in ("status", "doctor"):
+        assert words.partition(" (2026")[0] in run(command).stdout
+    assert words in run("status").stdout
+    assert "ada" not in run("status").stdout
+
+
+def test_verdicts_of_today_are_counted_and_shown(run: Run, ok: Callable[..., Any], api: FakeApi) -> None:
+    held = judged()["verdict"] | {"value": "HELD"}
+    api.events = [judged("a"), judged("b", verdict=held), judged("c"), judged("d", verdict=None), event("old")]
+    assert ok("status")["today"]["by_verdict"] == {"BROKEN": 2, "HELD": 1, "awaited": 1}
+    shown = run("status").stdout
+    assert "2 BROKEN, 1 HELD, 1 awaited" in shown
+    assert shown.count("BROKEN") >= 3
+
+
 def test_without_the_switch_it_fails(run: Run, api: FakeApi) -> None:
     api.refusals["GET", "switch"] = [DENIED]
     assert run("status").exit_code == Exit.FORBIDDEN
@@ -159,6 +181,19 @@ def test_a_person_sees_the_banner(
     assert f"{words}" in result.stderr
     assert "(ada, 2026-11-20 09:00:00 UTC: an incident)" in result.stderr
     assert words not in result.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_banner_of_a_deployment_that_halted_itself(
+    run: Run, api: FakeApi, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setattr(show, "has_reader", lambda: True)
+    halt = {"at": "2026-11-20T10:00:00.000Z", "why": "3 causes broke units", "events": []}
+    api.switch |= {"halted": True, "leashed": False, "itself": halt}
+    words = "Troop has halted itself: nothing is decided, and nothing terminated (2026-11-20 10:00:00 UTC: 3 causes"
+    stderr = run(*command.split()).stderr
+    assert words in stderr
+    assert "`troop resume` ends this" in stderr
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -95,6 +95,17 @@ def test_resuming_says_what_will_go_on(run: Run, api: FakeApi) -> None:
     assert "it will terminate instances" in run("resume", typed="n\n").stderr
 
 
+def test_resuming_a_deployment_that_halted_itself_says_why_and_what_broke(run: Run, api: FakeApi) -> None:
+    halt = {"at": "2026-11-20T10:00:00.000Z", "why": "3 causes broke units", "events": ["2026-11-20#web", "x"]}
+    api.switch |= {"halted": True, "itself": halt}
+    result = run("resume", typed="n\n")
+    assert "it has halted itself, 2026-11-20 10:00:00 UTC: 3 causes broke units" in result.stderr
+    assert "`troop events '2026-11-20#web'` shows the first of 2 events" in result.stderr
+    assert api.changes() == []
+    api.switch["itself"] = None
+    assert "halted itself" not in run("resume", typed="n\n").stderr
+
+
 def test_the_switch_as_json(ok: Callable[..., Any]) -> None:
     assert ok("leash") == {"halted": False, "leashed": True}
 

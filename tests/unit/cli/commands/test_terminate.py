@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from cli.client.api import Answer
 from cli.client.remedies import remedy
 from cli.commands import terminate
 from cli.shared.errors import Exit
-from tests.unit.cli.conftest import FakeApi, Run, event
+from tests.unit.cli.conftest import FakeApi, Run, event, judged
 from troop.chaos.guards import REASONS
 
 REQUEST = ("POST", "terminations")
@@ -36,6 +37,54 @@ def test_from_the_question_to_the_recovery(run: Run, api: FakeApi) -> None:
     assert api.calls[0] == (*REQUEST, {"group": "web", "idempotency_key": "k1", "method": "drain"})
     words = [line.partition(":")[0] for line in result.stdout.splitlines()]
     assert words[-3:] == ["claimed", "terminated", "recovered in 12.5 s"]
+
+
+def looks(api: FakeApi, *events: dict[str, Any]) -> None:
+    """What the API answers to the request, which has just been claimed, and to each look at the event."""
+    api.refusals[REQUEST] = [Answer(202, event("web", status="CLAIMED"))]
+    api.refusals["GET", f"events/{events[0]['id']}"] = [Answer(200, one) for one in events]
+
+
+def test_waiting_shows_each_stage_once_and_ends_with_the_verdict(run: Run, api: FakeApi) -> None:
+    whole = judged(abort=None)
+    stages = {**whole["stages"], "in_service": None, "healthy": []}
+    hit = {**whole, "status": "TERMINATED", "recovered_at": None, "recovery_seconds": None, "verdict": None}
+    hit |= {"settles_at": None, "stages": None}
+    held = {**whole["verdict"], "value": "HELD", "why": "its alarms stayed OK"}
+    looks(
+        api,
+        hit,
+        hit | {"stages": stages},
+        hit | {"stages": stages},
+        {**whole, "verdict": None},
+        whole | {"verdict": held},
+    )
+    result = run("terminate", "web", "--yes")
+    assert result.exit_code == 0, result.output
+    claimed, *lines = result.stdout.splitlines()
+    assert claimed.startswith("claimed: ")
+    settles = lines.pop(6)
+    assert settles.startswith("the verdict comes after 2026-11-20")
+    assert lines == [
+        "terminated",
+        "after 4 s: Auto Scaling noticed the loss",
+        "after 9 s: Auto Scaling launched a replacement",
+        "after 70 s: the replacement was in service",
+        "after 3 min 10 s: the replacement was healthy in web",
+        "recovered in 3 min 7 s to 3 min 10 s",
+        "verdict: HELD: its alarms stayed OK",
+    ]
+
+
+@pytest.mark.parametrize(("value", "code"), [("BROKEN", Exit.FAILED), ("UNKNOWN", 0), ("HELD", 0)])
+def test_a_broken_verdict_fails(run: Run, api: FakeApi, value: str, code: int) -> None:
+    one = judged()
+    looks(api, one | {"verdict": one["verdict"] | {"value": value}})
+    result = run("terminate", "web", "--yes", "--json")
+    assert result.exit_code == code
+    assert json.loads(result.stdout)["verdict"]["value"] == value
+    assert f"verdict: {value}: alarm errors went off" in result.stderr
+    assert ("BROKEN: alarm errors went off" in result.stderr.splitlines()[-1]) is (code != 0)
 
 
 @pytest.mark.parametrize("typed", [None, "n\n"])
@@ -84,6 +133,7 @@ class Clock:
             33,
         ),
         ({}, "TERMINATED", 723),
+        ({key: judged()[key] for key in ("recovered_at", "settles_at")}, "RECOVERED", 6),
     ],
 )
 def test_wait_for_a_termination_is_limited(
@@ -97,7 +147,7 @@ def test_wait_for_a_termination_is_limited(
     api.refusals["GET", f"events/{document['id']}"] = [Answer(200, document)] * 2000
     result = run("terminate", "web", "--yes")
     assert result.exit_code == Exit.FAILED
-    assert f"is still {status}" in result.stderr
+    assert (f"is still {status}" if status != "RECOVERED" else "its verdict is overdue") in result.stderr
     assert minutes < (clock.now - 5000) / 60 <= minutes + 2
 
 

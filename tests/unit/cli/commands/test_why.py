@@ -167,6 +167,19 @@ SENTENCES: list[tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = [
         "web: i-3 was terminated on Thursday 2026-11-26 at 10:37 PST (and 2 more that day), and its group recovered in "
         "9 s.",
     ),
+    *(
+        (
+            [],
+            [hit("RECOVERED", recovery_seconds=9, verdict=one, settles_at="2026-11-26T18:45:00.000Z")],
+            f"web: i-0abc was terminated on Thursday 2026-11-26 at 18:37 UTC, and its group recovered in 9 s. {words}.",
+        )
+        for one, words in (
+            ({"value": "HELD", "why": "its alarms stayed OK"}, "Its hypothesis held: its alarms stayed OK"),
+            ({"value": "BROKEN", "why": "alarm a went off"}, "Its hypothesis did not hold: alarm a went off"),
+            ({"value": "UNKNOWN", "why": "no data."}, "Whether its hypothesis held is not known: no data"),
+            (None, "Its alarms can be judged from 18:45 UTC on"),
+        )
+    ),
     (
         [],
         [hit("RECOVERED", recovery_seconds=9)],

@@ -1,0 +1,128 @@
+"""Describes the course of one event: its stages, its verdict and what led to it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from troop.chaos.events import OPEN, Status
+from troop.chaos.verdict import VerdictValue
+from troop.shared import moments
+from troop.shared.formatting import duration, sentence
+
+_OPEN = frozenset(str(status) for status in OPEN)
+
+_STAGES = {
+    "noticed": "Auto Scaling noticed the loss",
+    "launched": "Auto Scaling launched a replacement",
+    "running": "the replacement was running",
+    "in_service": "the replacement was in service",
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of an event.
+
+    Attributes:
+        name: unique in the event, such as ``noticed``, or ``healthy in`` and a traffic source.
+        words: what happened.
+        at: when, as the API gives it; None if not known.
+        after: the time from the termination in words; or why there is none.
+    """
+
+    name: str
+    words: str
+    at: str | None
+    after: str
+
+
+def steps(event: Mapping[str, Any]) -> Iterator[Step]:
+    """Yields the steps in their order, those without a known moment too. An event without a termination has none.
+
+    Args:
+        event: as GET /events/{id} returns it; one of an earlier version lacks the stages.
+    """
+    began = event.get("terminated_at")
+    if not began:
+        return
+    yield Step("terminated", f"{event['instance_id']} was terminated", began, duration(0))
+    is_open, stages = event["status"] in _OPEN, event.get("stages")
+    if stages:
+        named = [(name, words, stages[name]) for name, words in _STAGES.items()]
+        named += [
+            (f"healthy in {one['source']}", f"the replacement was healthy in {source_name(one['source'])}", one["at"])
+            for one in stages["healthy"]
+        ]
+        for name, words, at in named:
+            yield Step(name, words, at, _after(began, at) if at else "not yet" if is_open else "not known")
+    else:
+        yield Step("stages", "stages of the recovery", None, "not yet" if is_open else "not recorded")
+    if abort := event.get("abort"):
+        words = f"alarm {abort['alarm']} went off: no further chaos for the unit"
+        yield Step("abort", words, abort["at"], _after(began, abort["at"]))
+    if recovered := event.get("recovered_at"):
+        yield Step("recovered", "the group had recovered", recovered, recovery(event))
+    elif event["status"] == Status.UNRECOVERED:
+        yield Step("unrecovered", "the group did not recover in time", None, "")
+    if verdict := event.get("verdict"):
+        yield Step("verdict", f"verdict: {verdict['value']}", verdict["at"], _after(began, verdict["at"]))
+
+
+def _after(began: str, at: str) -> str:
+    """Returns the time between two moments. Clocks differ, so that it can be negative; then it is 0."""
+    return duration(max(0.0, (moments.parse(at) - moments.parse(began)).total_seconds()))
+
+
+def recovery(event: Mapping[str, Any]) -> str:
+    """Returns how long the recovery took, within its bounds: ``3 min 7 s to 3 min 10 s``; "" before it."""
+    least, most = event.get("recovery_at_least"), event.get("recovery_seconds")
+    if most is None:
+        return ""
+    bounds = dict.fromkeys(duration(seconds) for seconds in (least, most) if seconds)
+    return " to ".join(bounds) or duration(most)
+
+
+def source_name(source: str) -> str:
+    """Returns the name of a traffic source: the group's in the ARN of a target group, or the load balancer's."""
+    return source.partition("targetgroup/")[2].partition("/")[0] or source
+
+
+def hypothesis(event: Mapping[str, Any]) -> str:
+    """Returns what the unit's policy expected of the termination."""
+    expected = event.get("hypothesis")
+    if expected is None:
+        return "not recorded: an earlier version claimed it"
+    alarms, limit = expected["success_alarms"], expected["recovery_within"]
+    recovers = "recovers in time" if limit is None else f"recovers within {duration(limit)}"
+    stay = f"{sentence(alarms)} {'stays' if len(alarms) == 1 else 'stay'} OK" if alarms else "it has no success alarms"
+    return f"the group {recovers}; {stay}"
+
+
+def verdict(event: Mapping[str, Any]) -> str:
+    """Returns the value of the verdict, or ``awaited``; "" without one, as for an event of an earlier version."""
+    if one := event.get("verdict"):
+        return str(one["value"])
+    return "awaited" if awaits_verdict(event) else ""
+
+
+def awaits_verdict(event: Mapping[str, Any]) -> bool:
+    """Checks whether the group has recovered, and its alarms still have time to go off."""
+    return event["status"] == Status.RECOVERED and bool(event.get("settles_at")) and not event.get("verdict")
+
+
+def verdict_detail(event: Mapping[str, Any]) -> str:
+    """Returns why a hypothesis did not hold, or is not known to; "" if it held, and without a verdict."""
+    one = event.get("verdict")
+    return f"{one['value']}: {one['why']}" if one and one["value"] != VerdictValue.HELD else ""
+
+
+def alarm_states(event: Mapping[str, Any]) -> list[tuple[str, str | None, str]]:
+    """Returns the name of each success alarm with its states and their moments, as the verdict has them."""
+    rows: list[tuple[str, str | None, str]] = []
+    for alarm in (event.get("verdict") or {}).get("alarms", ()):
+        rows += [(alarm["name"], one["at"], one["state"]) for one in alarm["states"]]
+        if alarm["doubt"] or not alarm["states"]:
+            rows.append((alarm["name"], None, alarm["doubt"] or "its states are not known"))
+    return rows

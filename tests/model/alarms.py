@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tests.model.dynamo import refusal
@@ -48,21 +49,21 @@ class Alarm:
     def kind(self) -> str:
         return COMPOSITE if self.children else METRIC
 
-    @property
-    def settles(self) -> int:
-        """The seconds that it needs to go off."""
-        return self.period * self.periods
-
 
 @dataclass(frozen=True)
 class Change:
-    """A change of an alarm: ``event`` is a state, or ``Create``, ``Update`` or ``Delete``."""
+    """A change of an alarm: ``event`` is a state, or ``Create``, ``Update`` or ``Delete``. ``state``: after it."""
 
     at: float
     name: str
     kind: str
     event: str
+    state: str
     data: str
+
+    @property
+    def is_configuration(self) -> bool:
+        return self.event not in (OK, ALARM, MISSING)
 
 
 class CloudWatch:
@@ -82,17 +83,12 @@ class CloudWatch:
     # What happens to alarms
 
     def create(self, alarm: Alarm) -> None:
-        """Creates an alarm, or replaces its configuration; its state stays."""
+        """Creates an alarm, or replaces its configuration: then its state stays."""
         now, before = self._now(), self.alarms.get(alarm.name)
+        alarm.updated = now
         if before:
-            alarm.state, alarm.silent, alarm.quiet, alarm.updated = (
-                before.state,
-                before.silent,
-                before.quiet,
-                before.updated,
-            )
-        else:
-            alarm.updated = now
+            alarm.state, alarm.updated = before.state, before.updated
+            alarm.silent, alarm.quiet = before.silent, before.quiet
         alarm.configured = now
         self.alarms[alarm.name] = alarm
         self._configured(alarm, "Update" if before else "Create")
@@ -113,7 +109,7 @@ class CloudWatch:
             "oldState": {"stateValue": before, "stateReason": ""},
             "newState": {"stateValue": state, "stateReason": ""},
         }
-        self.history.append(Change(now, name, alarm.kind, state, json.dumps(data)))
+        self.history.append(Change(now, name, alarm.kind, state, state, json.dumps(data)))
         detail = {
             "alarmName": name,
             "state": {"value": state, "reason": "", "timestamp": _aws(now)},
@@ -139,15 +135,31 @@ class CloudWatch:
             alarm.silent = None
             self.set(name, OK)
 
+    def had_data(self, name: str, since: float, until: float) -> bool:
+        """Whether an alarm's metric had a datapoint from ``since`` to ``until``; of a composite one, any below it."""
+        alarm = self.alarms.get(name)
+        if alarm is None:
+            return False
+        if alarm.children:
+            return any(self.had_data(child, since, until) for child in alarm.children)
+        return bool(self._datapoints(alarm, since, until, alarm.period))
+
     def _configured(self, alarm: Alarm, event: str) -> None:
-        data = json.dumps({"version": "1.0", "type": event})
-        self.history.append(Change(self._now(), alarm.name, alarm.kind, event, data))
+        data, state = json.dumps({"version": "1.0", "type": event}), "" if event == "Delete" else alarm.state
+        self.history.append(Change(self._now(), alarm.name, alarm.kind, event, state, data))
 
     # Its client
 
     def describe_alarms(
-        self, AlarmNames: Sequence[str] = (), AlarmTypes: Sequence[str] = (METRIC,), **paging: Any
+        self,
+        AlarmNames: Sequence[str] = (),
+        AlarmTypes: Sequence[str] = (METRIC,),
+        ChildrenOfAlarmName: str = "",
+        **paging: Any,
     ) -> dict[str, Any]:
+        if ChildrenOfAlarmName:
+            parent = self.alarms.get(ChildrenOfAlarmName)
+            AlarmNames, AlarmTypes = parent.children if parent else (), (METRIC, COMPOSITE)
         named = [self.alarms[name] for name in AlarmNames if name in self.alarms]
         described = {
             METRIC: [_metric(a) for a in named if not a.children],
@@ -217,7 +229,7 @@ class CloudWatch:
 
 
 def _item_type(change: Change) -> str:
-    return "StateUpdate" if change.event in (OK, ALARM, MISSING) else "ConfigurationUpdate"
+    return "ConfigurationUpdate" if change.is_configuration else "StateUpdate"
 
 
 def _aws(at: float) -> str:
@@ -255,12 +267,21 @@ def _composite(alarm: Alarm) -> dict[str, Any]:
 
 
 def change_alarm(world: World, name: str) -> str:
-    """Creates an alarm, or changes its configuration."""
+    """Changes an alarm's configuration. Creates one that is missing: it has no data at first, and then is OK."""
+    if name not in world.cloudwatch.alarms:
+        add_alarm(world, name, MISSING)
+        world.stage.at(world.stage.now + world.dice.uniform(1, 90), partial(world.cloudwatch.set, name, OK))
+    else:
+        add_alarm(world, name, OK)
+    return name
+
+
+def add_alarm(world: World, name: str, state: str) -> None:
+    """Creates an alarm, or gives it another configuration."""
     dice = world.dice
     if name == "site":
-        alarm = Alarm(name, children=dice.choice((("errors",), ("errors", "web-slow"))))
+        alarm = Alarm(name, state, children=dice.choice((("errors",), ("errors", "web-slow"))))
     else:
         missing = dice.choice(("missing", "missing", "notBreaching", "ignore", "breaching"))
-        alarm = Alarm(name, period=dice.choice((10, 60, 60, 300)), periods=dice.choice((1, 1, 3)), missing=missing)
+        alarm = Alarm(name, state, dice.choice((10, 60, 60, 300)), dice.choice((1, 1, 3)), missing)
     world.cloudwatch.create(alarm)
-    return name

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from tests.model.fleet import Instance
+from tests.model.verdict_checks import SELF_HALT, VerdictChecks
 
 if TYPE_CHECKING:
     from tests.model.world import World
@@ -22,6 +23,8 @@ SKEW = timedelta(seconds=1)
 """How far a function's clock is off that is right."""
 
 A_FUNCTIONS_LIFE = timedelta(seconds=61)
+
+READ_BY_VERDICTS = ("describe_alarms", "describe_alarm_history", "get_metric_data")
 
 LEGAL = {
     None: {"LEASHED", "CLAIMED"},
@@ -63,6 +66,7 @@ class Checks:
         self.first: set[tuple[str, str]] = set()
         self.seen: Counter[str] = Counter()
         self._halted_since: float | None = None
+        self.verdicts = VerdictChecks(world)
 
     def fail(self, words: str) -> None:
         raise Violation(words)
@@ -70,6 +74,8 @@ class Checks:
     # What a function was told, for "when it last looked"
 
     def answered(self, operation: str, request: Mapping[str, Any], answer: Any) -> None:
+        if operation == "transact_write_items":
+            self.verdicts.committed()
         seen = self._world.notes.get("seen")
         if seen is not None:
             if operation == "describe_auto_scaling_groups":
@@ -86,6 +92,8 @@ class Checks:
 
     def failed(self, operation: str) -> None:
         """A call to which its function gets no answer that it could trust."""
+        if operation in READ_BY_VERDICTS:
+            self._world.notes["unread"] = True
         if operation.startswith("terminate"):
             self.unanswered.add(self._world.notes["attempts"])
 
@@ -104,14 +112,26 @@ class Checks:
             self._event(old, new)
         elif table == "Decisions":
             self._decision(new)
-        elif table == "State" and new["key"]["S"].startswith("day#") and int(new["count"]["N"]) < 0:
-            self.fail(f"fewer than none on {new['key']['S']}")
-        elif table == "State" and new["key"]["S"] == "switch":
+        elif table == "State":
+            self._state((new or old or {})["key"]["S"], old or {}, new)
+
+    def _state(self, key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+        if not new:
+            self.verdicts.removed(key)
+        elif key.startswith("day#") and int(new["count"]["N"]) < 0:
+            self.fail(f"fewer than none on {key}")
+        elif key == "switch":
             halted = new.get("halted", {"BOOL": False})["BOOL"]
             self._halted_since = (self._halted_since or self._world.stage.now) if halted else None
-        elif table == "State" and "unrecovered" in new:
-            self.taken_out.add(new["key"]["S"] + " after " + new["unrecovered"]["S"])
-        elif table == "State" and new["key"]["S"] == "in-flight" and int(new["count"]["N"]) < 0:
+        elif key == SELF_HALT:
+            if old:
+                self.fail("the deployment's own halt is changed")
+            self.verdicts.halted()
+        elif key.startswith("unit#"):
+            if "unrecovered" in new:
+                self.taken_out.add(key + " after " + new["unrecovered"]["S"])
+            self.verdicts.unit_changed(key, old, new)
+        elif key == "in-flight" and int(new["count"]["N"]) < 0:
             self.fail("fewer than none in flight")
 
     def _event(self, old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> None:
@@ -124,6 +144,8 @@ class Checks:
                 self._claim(new)
             if after == "UNRECOVERED":
                 self._unrecovered(new)
+            if after == "RECOVERED":
+                self.verdicts.recovered(new)
             if after in WITHOUT_TERMINATION:
                 self.nothing_since[new["event_id"]["S"]] = self._world.stage.now
         elif before in FINAL and {k: v for k, v in (old or {}).items() if k != "open"} != dict(new):
@@ -163,6 +185,7 @@ class Checks:
         leashed = switch.get("leashed", {"BOOL": world.settings.leashed})["BOOL"]
         if leashed or switch.get("halted", {"BOOL": False})["BOOL"]:
             self.fail(f"{event_id} is claimed after the switch was set")
+        self.verdicts.claimed(plain)
         self._policy(event_id, unit, plain)
         if "unrecovered" in world.dynamo.item("State", f"unit#{unit}"):
             self.fail(f"{event_id} is claimed of a unit that has not recovered")
@@ -248,6 +271,7 @@ class Checks:
 
     def capacity_changed(self, group: str) -> None:
         """A group's capacity, as AWS shows it, may have changed."""
+        self.verdicts.losses.update(group, self._world.fleet, self._world.stage.now)
 
     def terminated(self, instance: Instance, how: str) -> None:
         """A call of ours terminates an instance that was not on its way out."""

@@ -30,7 +30,7 @@ class Dynamo:
     Args:
         now: seconds, the true time.
         lagging: whether an index shows an item as it was before its last change, asked for changes just made.
-        changed: told of every change, with the item before and after it.
+        changed: told of every change, with the item before and after it; {} is no item.
     """
 
     def __init__(self, now: Callable[[], float], lagging: Callable[[], bool], changed: Watcher) -> None:
@@ -51,7 +51,9 @@ class Dynamo:
         self._changed(table, old, item)
 
     def drop(self, table: str, *key: str) -> None:
-        self.tables[table].pop(key, None)
+        if old := self.tables[table].pop(key, None):
+            self._before[table, key] = self._now(), old
+            self._changed(table, old, {})
 
     # What the client does
 
@@ -69,6 +71,11 @@ class Dynamo:
         new = self._update(request)
         return {"Attributes": new} if request.get("ReturnValues") == "ALL_NEW" else {}
 
+    def delete_item(self, **request: Any) -> dict[str, Any]:
+        self._check(request, request["Key"], "DeleteItem")
+        self.drop(request["TableName"], *_key(request["TableName"], request["Key"]))
+        return {}
+
     def transact_write_items(self, TransactItems: list[Any]) -> dict[str, Any]:
         parts = [(kind, part) for item in TransactItems for kind, part in item.items()]
         places = [(p["TableName"], _key(p["TableName"], p.get("Key") or p["Item"])) for _, p in parts]
@@ -83,6 +90,8 @@ class Dynamo:
                 self.write(part["TableName"], part["Item"])
             elif kind == "Update":
                 self._update(part)
+            elif kind == "Delete":
+                self.drop(part["TableName"], *_key(part["TableName"], part["Key"]))
         return {}
 
     def batch_write_item(self, RequestItems: Mapping[str, Any]) -> dict[str, Any]:

@@ -115,6 +115,7 @@ class Fleet:
         for _ in range(group.desired // group.weight):
             instance = self._new(group)
             instance.healthy.update(group.target_groups)
+        self._changed(group.name)
 
     def delete(self, name: str) -> None:
         """Deletes a group with its instances, as its owner does."""

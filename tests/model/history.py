@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from functools import cache, partial
 from typing import Any
 
-from tests.model.alarms import NAMES, change_alarm
+from tests.model.alarms import NAMES, OK, add_alarm
 from tests.model.checks import ZONE
 from tests.model.fleet import Group
 from tests.model.people import People
@@ -142,7 +142,7 @@ def _world(dice: random.Random) -> World:
     chosen = settings(dice.choice((1, 2, 20)), dice.choice((1, 2, 5)), dice.choice(faults.names()), dice.random() < 0.1)
     world = World(dice, chosen, opens - timedelta(minutes=1), trouble)
     for name in NAMES:
-        change_alarm(world, name)
+        add_alarm(world, name, OK)
     world.people = People(world, dice.choice((1, 3, 8))).change
     world.fleet.skips = dice.random() < 0.8
     for name in ("web-v041", "db", "api")[: dice.choice((1, 2, 3))]:

@@ -145,6 +145,14 @@ class World:
         """What is known of the running function."""
         return self.stage.running.notes if self.stage.running else {}
 
+    @property
+    def is_reliable(self) -> bool:
+        """Whether nothing keeps functions from what they do, and hardly an event is lost."""
+        faults, delivery = self.faults, self.delivery
+        return (
+            not (faults.call or faults.kill or faults.slow or faults.clock or delivery.late) and delivery.lost <= 0.01
+        )
+
     def _pick(self, current: Actor, awake: list[Actor]) -> Actor:
         if current in awake and self.dice.random() >= self.faults.switch:
             return current
@@ -160,7 +168,9 @@ class World:
             Violation: the step raised what no fault explains.
         """
         for attempt in range(tries):
-            self.notes.update(step=step, attempt=attempt, ends=self.stage.now + timeout, began=self.stage.now, seen={})
+            self.notes.update(
+                step=step, attempt=attempt, ends=self.stage.now + timeout, began=self.stage.now, seen={}, unread=False
+            )
             self.notes["skew"] = self.dice.uniform(-1, 1)
             if self.dice.random() < self.faults.clock:
                 self.notes["skew"] = self.dice.choice((-3600.0, 3600.0))

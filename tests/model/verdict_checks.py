@@ -1,0 +1,289 @@
+"""What must be true of recoveries, verdicts and of the deployment's own halt, judged by what truly happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from tests.model.alarms import ALARM, OK, RECORDED
+from tests.model.truth import Loss, Losses, family, lived, settle
+
+if TYPE_CHECKING:
+    from tests.model.world import World
+
+SKEW = 1.1
+"""The seconds by which two moments of functions with right clocks may be off, together with their rounding."""
+
+MARGIN = 60.0
+"""The seconds after the slowest alarm's time that a verdict waits."""
+
+KNOWN_IN_TIME = 5.0
+
+HOUR = 3600.0
+RECOVERED, UNRECOVERED = "RECOVERED", "UNRECOVERED"
+HELD, BROKEN, UNKNOWN = "HELD", "BROKEN", "UNKNOWN"
+SELF_HALT = "self-halt"
+
+
+@dataclass(frozen=True)
+class Breach:
+    """A verdict BROKEN: when it was written, and its causes: its unit, and the alarms that went off."""
+
+    at: float
+    unit: str
+    causes: frozenset[str]
+
+
+class VerdictChecks:
+    """Watches the ends of events.
+
+    Attributes:
+        out: the units that must stay out of chaos, with the event that is the reason.
+        halted_since: when the deployment halted itself; None if it has not, or people have taken it back.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.losses = Losses()
+        self.out: dict[str, str] = {}
+        self.halted_since: float | None = None
+        self._breaches: list[Breach] = []
+        self._fresh: list[dict[str, Any]] = []
+
+    def fail(self, words: str) -> None:
+        self._world.checks.fail(words)
+
+    # Recoveries
+
+    def claimed(self, event: Mapping[str, Any]) -> None:
+        """A claim: from now on the truth about its group is followed."""
+        world = self._world
+        if self.halted_since is not None:
+            self.fail(f"{event['event_id']} is claimed after the deployment halted itself")
+        if reason := self.out.get(event["unit"]):
+            self.fail(f"{event['event_id']} is claimed, though {reason} took the unit out of chaos")
+        loss = Loss(event["group"], event["instance_id"], int(event["desired"]))
+        self.losses.follow(event["event_id"], loss, world.fleet, world.stage.now)
+
+    def recovered(self, item: Mapping[str, Any]) -> None:
+        """An event is closed as RECOVERED: the group was whole between the last look that found it short and the first
+        that found it whole.
+        """
+        event = plain(item)
+        loss, world = self.losses.by_event[event["event_id"]], self._world
+        until = seconds(event["recovered_at"]) + SKEW
+        short = event["watch"].get("short_at")
+        since = (seconds(short) if short else seconds(event["terminated_at"])) - SKEW
+        if not loss.was_whole(since, until):
+            self.fail(f"{event['event_id']} is RECOVERED, and its group was not whole")
+        if world.is_reliable:
+            late = until - SKEW - (loss.rise(until) or 0.0)
+            world.checks.seen[f"recovery known {'in time' if late <= KNOWN_IN_TIME else 'late'}"] += 1
+
+    # Verdicts
+
+    def changed(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+        """An event was changed."""
+        if "verdict" in new and "verdict" not in old:
+            event = plain(new)
+            self._judged(event)
+            self._fresh.append(event)
+
+    def _judged(self, event: dict[str, Any]) -> None:
+        verdict, event_id, status = event["verdict"], event["event_id"], event["status"]
+        value = verdict["value"]
+        self._world.checks.seen[f"verdict {value}"] += 1
+        if verdict["since"] != event["terminated_at"]:
+            self.fail(f"{event_id} is judged from {verdict['since']} on")
+        names = _names(event)
+        if [record["name"] for record in verdict["alarms"]] != names:
+            self.fail(f"{event_id} is judged by {verdict['alarms']}, and has {names}")
+        if value != _again(event):
+            self.fail(f"{event_id} is {value}, and what it stores makes it {_again(event)}")
+        since, until = seconds(verdict["since"]), seconds(verdict["until"])
+        surely = [lived(self._world.cloudwatch, name, since + SKEW, until - SKEW - RECORDED) for name in names]
+        perhaps = [lived(self._world.cloudwatch, name, since - SKEW, until + SKEW) for name in names]
+        if value == HELD:
+            self._held(event, surely, until)
+        elif value == BROKEN:
+            if not (status == UNRECOVERED or any(ALARM in states for states in perhaps) or self._was_slow(event)):
+                self.fail(f"{event_id} is BROKEN without evidence: {verdict['why']}")
+        elif status == RECOVERED and self._is_clear(event, perhaps, since, until):
+            self.fail(f"{event_id} is UNKNOWN, and everything was clear: {verdict['why']}")
+
+    def _held(self, event: dict[str, Any], surely: list[set[str]], until: float) -> None:
+        event_id, names = event["event_id"], _names(event)
+        if event["status"] != RECOVERED:
+            self.fail(f"{event_id} is HELD, and {event['status']}")
+        for name, states in zip(names, surely, strict=True):
+            if states != {OK}:
+                self.fail(f"{event_id} is HELD, and its alarm {name} was {', '.join(sorted(states))}")
+            if not self._world.cloudwatch.had_data(name, seconds(event["terminated_at"]) - SKEW, until + SKEW):
+                self.fail(f"{event_id} is HELD, and its alarm {name} had no data")
+        if names:
+            needed = min(HOUR, settle(self._world.cloudwatch, names)) + MARGIN
+            if until < seconds(event["recovered_at"]) + needed - SKEW:
+                self.fail(f"{event_id} is HELD before its alarms had the time to go off")
+        limit, loss = _limit(event), self.losses.by_event[event["event_id"]]
+        rise = loss.rise(seconds(event["recovered_at"]) + SKEW)
+        if limit is not None and rise is not None and rise - seconds(event["terminated_at"]) > limit + SKEW:
+            self.fail(f"{event_id} is HELD, and its recovery took {rise - seconds(event['terminated_at']):.1f} s")
+
+    def _was_slow(self, event: dict[str, Any]) -> bool:
+        """Whether its recovery truly took longer than its hypothesis allows."""
+        limit = _limit(event)
+        if limit is None or event["status"] != RECOVERED:
+            return False
+        rise = self.losses.by_event[event["event_id"]].rise(seconds(event["recovered_at"]) + SKEW)
+        return rise is not None and rise - seconds(event["terminated_at"]) > limit - SKEW
+
+    def _is_clear(self, event: dict[str, Any], perhaps: list[set[str]], since: float, until: float) -> bool:
+        """Whether nothing was in doubt, and everything could be read."""
+        cloudwatch, names, limit = self._world.cloudwatch, _names(event), _limit(event)
+        whole = sorted({one for name in names for one in family(cloudwatch, name)})
+        calm = all(lived(cloudwatch, name, since - SKEW, self._world.stage.now) == {OK} for name in whole)
+        quick = limit is None or seconds(event["recovered_at"]) - since <= limit - SKEW
+        with_data = all(cloudwatch.had_data(name, since, until) for name in whole)
+        return calm and quick and with_data and not self._world.notes.get("unread")
+
+    # Units, and the halt
+
+    def returned(self, unit: str) -> None:
+        """Its owner returns a unit to chaos."""
+        self.out.pop(unit, None)
+
+    def resumed(self) -> None:
+        """Somebody takes the deployment's own halt back."""
+        self.halted_since = None
+        self._breaches.clear()
+
+    def removed(self, key: str) -> None:
+        """An item of State is gone."""
+        if key == SELF_HALT and self.halted_since is not None:
+            self.fail("the deployment's own halt is removed, and not by people")
+
+    def unit_changed(self, key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+        unit = key.removeprefix("unit#")
+        if "unrecovered" in old and "unrecovered" not in new and unit in self.out:
+            self.fail(f"{unit} returns to chaos after {self.out[unit]}, and not by people")
+
+    def committed(self) -> None:
+        """A transaction was written as a whole."""
+        fresh, self._fresh = self._fresh, []
+        for event in fresh:
+            if event["verdict"]["value"] == BROKEN:
+                self._broken(event)
+
+    def _broken(self, event: dict[str, Any]) -> None:
+        world, now = self._world, self._world.stage.now
+        self.out[event["unit"]] = event["event_id"]
+        if "unrecovered" not in world.dynamo.item("State", f"unit#{event['unit']}"):
+            self.fail(f"{event['event_id']} is BROKEN, and its unit goes on")
+        causes = {f"unit {event['unit']}", *(f"alarm {name}" for name in _went_off(event))}
+        self._breaches.append(Breach(now, event["unit"], frozenset(causes)))
+        after = world.settings.halt_after_broken
+        least = independent(one.causes for one in self._breaches if one.at >= now - HOUR + 5)
+        is_halted = bool(world.dynamo.item("State", SELF_HALT))
+        if after and least >= after and not is_halted:
+            self.fail(f"{least} causes broke units within an hour, and the deployment has not halted itself")
+
+    def halted(self) -> None:
+        """The deployment halts itself, in the transaction of a verdict."""
+        world, now = self._world, self._world.stage.now
+        world.checks.seen["halted itself"] += 1
+        fresh = [{f"unit {e['unit']}", *(f"alarm {n}" for n in _went_off(e))} for e in self._fresh]
+        recent = [one.causes for one in self._breaches if one.at >= now - HOUR - 5]
+        most, after = independent([*recent, *fresh]), world.settings.halt_after_broken
+        if not after or most < after:
+            self.fail(f"the deployment halts itself because of {most} causes, not {after}")
+        if self.halted_since is None:
+            self.halted_since = now
+
+    def at_rest(self, events: Mapping[str, Mapping[str, Any]]) -> None:
+        for event_id, item in events.items():
+            if item["status"]["S"] in (RECOVERED, UNRECOVERED, "GROUP_DELETED") and "verdict" not in item:
+                self.fail(f"{event_id} is {item['status']['S']} and has no verdict")
+        for unit, event_id in self.out.items():
+            if "unrecovered" not in self._world.dynamo.item("State", f"unit#{unit}"):
+                self.fail(f"{unit} is back in chaos, and nobody has returned it after {event_id}")
+        if (self.halted_since is not None) != bool(self._world.dynamo.item("State", SELF_HALT)):
+            self.fail("the deployment's own halt is gone, and nobody has taken it back")
+
+
+def independent(causes: Iterable[Iterable[str]]) -> int:
+    """Counts what broke for reasons of its own: sets that share something, also through others, count once."""
+    groups: list[set[str]] = []
+    for one in causes:
+        joined = {*one}
+        for group in [group for group in groups if group & joined]:
+            groups.remove(group)
+            joined |= group
+        # What it has joined may now touch another group.
+        groups = [group for group in groups if not group & joined] + [joined]
+    return len(groups)
+
+
+def seconds(moment: str) -> float:
+    return datetime.fromisoformat(moment).timestamp()
+
+
+def plain(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns an item of DynamoDB without types."""
+    return {name: _value(value) for name, value in item.items()}
+
+
+def _value(value: Mapping[str, Any]) -> Any:
+    ((kind, inner),) = value.items()
+    if kind == "M":
+        return plain(inner)
+    if kind == "L":
+        return [_value(one) for one in inner]
+    return None if kind == "NULL" else float(inner) if kind == "N" else inner
+
+
+def _names(event: Mapping[str, Any]) -> list[str]:
+    """Returns the names of its success alarms."""
+    return list((event.get("hypothesis") or {}).get("success_alarms") or ())
+
+
+def _limit(event: Mapping[str, Any]) -> float | None:
+    return (event.get("hypothesis") or {}).get("recovery_within")
+
+
+def _states(event: Mapping[str, Any], record: Mapping[str, Any]) -> list[str]:
+    """Returns the stored states of an alarm in the watched span."""
+    since, until = event["verdict"]["since"], event["verdict"]["until"]
+    ends = [one["at"] for one in record["states"][1:]] + ["9999"]
+    return [
+        one["state"]
+        for one, end in zip(record["states"], ends, strict=True)
+        if one["at"] <= until and (end > since or one["at"] >= since)
+    ]
+
+
+def _went_off(event: Mapping[str, Any]) -> list[str]:
+    return [record["name"] for record in event["verdict"]["alarms"] if ALARM in _states(event, record)]
+
+
+def _again(event: Mapping[str, Any]) -> str:
+    """Returns the verdict that follows from what an event stores."""
+    since, limit = seconds(event["terminated_at"]), _limit(event)
+    least = most = 0.0
+    if event["status"] == RECOVERED:
+        most = seconds(event["recovered_at"])
+        shorts = [event["watch"].get("short_at"), (event.get("stages") or {}).get("in_service")]
+        least = min(most, max([since, *(seconds(one) for one in shorts if one)])) - since
+        most -= since
+    if event["status"] == UNRECOVERED or _went_off(event) or (limit is not None and least > limit):
+        return BROKEN
+    doubtful = any(
+        record.get("doubt")
+        or set(_states(event, record)) != {OK}
+        or record["states"][0]["at"] > event["verdict"]["since"]
+        for record in event["verdict"]["alarms"]
+    )
+    if event["status"] != RECOVERED or doubtful or (limit is not None and least <= limit < most):
+        return UNKNOWN
+    return HELD

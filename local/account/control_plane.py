@@ -7,6 +7,8 @@ import sys
 from .config import Config
 from .patches import (
     _executions,
+    alarm_changes,
+    alarm_relations,
     api_throttle,
     check_versions,
     cloudformation_alarm,
@@ -29,6 +31,7 @@ from .patches import (
     lambda_workers,
     leading_keys,
     listeners,
+    metric_dimensions,
     ministack_speed,
     node_credentials,
     policy_documents,
@@ -96,6 +99,9 @@ def patch(config: Config, drawn: Secrets) -> None:
     ssm_public.apply()
     ssm_calendars.apply()
     precise_resources.apply()
+    alarm_changes.apply()
+    alarm_relations.apply()
+    metric_dimensions.apply()
     cloudformation_alarm.apply()
     cloudformation_custom.apply()
     cloudformation_schedule.apply()

@@ -1,6 +1,7 @@
 """Requires a permission on the resource that AWS names: the stream of a table, a schedule in its group, the rule of an
-event bus, what is in a group of logs (with ``:*`` after its name). MiniStack requires one on all streams, takes each
-schedule to be in the group ``default``, and names the bus or the group of logs alone.
+event bus, what is in a group of logs (with ``:*`` after its name), all alarms for composite ones. MiniStack requires
+one on all streams, takes each schedule to be in the group ``default``, names the bus or the group of logs alone, and
+shows a composite alarm by a permission on it.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ def apply() -> None:
             return _rule(body) or arn.replace(":rule/default/", ":rule/")
         if service == "logs" and _named(body, "logGroupName"):
             return f"{arn}:log-stream:{_named(body, 'logStreamName')}"
+        if service == "monitoring" and "CompositeAlarm" in _request(body).get("AlarmTypes", ()):
+            return "*"
         return (_stream(body) or arn) if service == "dynamodbstreams" else arn
 
     @wrap(iam_actions, "logs_service_context")
@@ -56,10 +59,15 @@ def _rule(body: bytes) -> str:
 
 
 def _named(body: bytes, name: str) -> str:
+    return str(_request(body).get(name) or "")
+
+
+def _request(body: bytes) -> dict[str, Any]:
     try:
-        return str(json.loads(body).get(name) or "")
-    except (ValueError, AttributeError):
-        return ""
+        request = json.loads(body)
+    except ValueError:
+        return {}
+    return request if isinstance(request, dict) else {}
 
 
 def _stream(body: bytes) -> str | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -42,11 +43,20 @@ SHOWN_TODAY = 8
 SHOWN_UNITS = 20
 """The most units that are named because they need a person. The event of one that did not recover is a request."""
 
+MOST_LOST = 100
+"""Events of a day without a recovery that are searched for units below their strength."""
+
 _IN_PROGRESS = frozenset({"CLAIMED", "TERMINATED"})
 _SHOWN = (
     *("id", "event_id", "unit", "status", "at", "instance_id", "terminated_at", "recover_by", "recovery_seconds"),
-    *("detail", "launch_failure"),
+    *("detail", "launch_failure", "settles_at", "verdict"),
 )
+
+
+def _can_change(event: Mapping[str, Any]) -> bool:
+    """Whether an event is in flight, or awaits its verdict."""
+    awaits = event["status"] == "RECOVERED" and event.get("settles_at") and not event.get("verdict")
+    return event["status"] in _IN_PROGRESS or bool(awaits)
 
 
 @dataclass
@@ -95,7 +105,7 @@ class OverviewReader:
             "tick": self._tick,
             "health": lambda _: self.client.health(),
             "ahead": lambda now: calendar_ahead.next_day(self.basis(), now),
-            "units": lambda _: self._units(),
+            "units": self._units,
             "ungrouped": lambda _: self.read_ungrouped(),
             "year": self._year,
         }
@@ -137,9 +147,10 @@ class OverviewReader:
             "limited": len(events) == MOST_TODAY,
             "by_status": overview.events_by_status(events),
             "events": [{key: event.get(key) for key in _SHOWN} for event in events[:SHOWN_TODAY]],
-            "in_flight": [
-                {key: event.get(key) for key in _SHOWN} for event in events if event["status"] in _IN_PROGRESS
-            ][:SHOWN_TODAY],
+            "by_verdict": dict(Counter(event["verdict"]["value"] for event in events if event.get("verdict"))),
+            "in_flight": [{key: event.get(key) for key in _SHOWN} for event in events if _can_change(event)][
+                :SHOWN_TODAY
+            ],
         }
 
     def _benchmarks(self, now: datetime) -> dict[str, Any]:
@@ -156,7 +167,7 @@ class OverviewReader:
                 raise answer
         return answers
 
-    def _units(self) -> dict[str, Any]:
+    def _units(self, now: datetime) -> dict[str, Any]:
         groups = self.groups.first(malformed.LOOKED_AT)
         lost = {group["unit"]: group for group in groups if group["unrecovered"]}
         bad = {group["unit"]: group for group in groups if outlook(group)["reason"] == "malformed"}
@@ -164,6 +175,7 @@ class OverviewReader:
             "by_state": overview.units_by_state(groups),
             "odds": overview.odds(groups),
             "unrecovered": self._unrecovered(list(lost.values())[:SHOWN_UNITS], groups),
+            "returned": self._returned(now, groups),
             "malformed": [
                 {"unit": group["unit"], "id": group["id"], "why": outlook(group)["why"]}
                 for group in list(bad.values())[:SHOWN_UNITS]
@@ -173,26 +185,47 @@ class OverviewReader:
         }
 
     def _unrecovered(self, lost: list[dict[str, Any]], groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Returns the units that did not recover, with their capacity now and what their events say."""
+        """Returns the units that have left chaos, with their capacity now and what their events say."""
         reads = {group["unit"]: partial(self.client.event, to_url(group["unrecovered"])) for group in lost}
         events = side_by_side.answers(reads)
+        strengths = _strengths(groups)
         rows = []
         for group in lost:
-            members = [one for one in groups if one["unit"] == group["unit"]]
             event = events[group["unit"]]
             event = {} if isinstance(event, CliError) else event  # the state of the unit is known without it
             rows.append(
                 {
                     **{key: group[key] for key in ("unit", "id")},
                     "event_id": group["unrecovered"],
-                    "in_service": sum(one["in_service"] for one in members),
-                    "desired": sum(one["desired"] for one in members),
+                    **strengths[group["unit"]],
                     "terminated_at": event.get("terminated_at") or event.get("at"),
+                    "left_for": group.get("left_for"),
+                    "why": (event.get("verdict") or {}).get("why", ""),
                     "detail": event.get("detail", ""),
                     "launch_failure": event.get("launch_failure", ""),
                 }
             )
         return sorted(rows, key=lambda row: str(row["terminated_at"] or ""))
+
+    def _returned(self, now: datetime, groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Returns the units that somebody returned to chaos, within a day of not recovering, and that are still below
+        their strength: nothing else would name them.
+        """
+        ids = {group["unit"]: group["id"] for group in groups if not group["unrecovered"]}
+        weak = {
+            unit: {"unit": unit, "id": ids[unit], **strength}
+            for unit, strength in _strengths(groups).items()
+            if unit in ids and strength["in_service"] < strength["desired"]
+        }
+        if not weak:
+            return []
+        query = {"status": "UNRECOVERED", "since": moments.iso(now - timedelta(days=1))}
+        try:
+            events = self.client.events(query, MOST_LOST)
+        except CliError:  # the units are known without it, and the part about today says what is wrong
+            return []
+        lost = {event["unit"]: event["event_id"] for event in reversed(events)}
+        return [{**row, "event_id": lost[unit]} for unit, row in weak.items() if unit in lost][:SHOWN_UNITS]
 
     def _tick(self, now: datetime) -> dict[str, str] | None:
         tick = calendar_ahead.next_tick(self.settings(), now)
@@ -224,3 +257,13 @@ class OverviewReader:
             "weeks": year.weeks(known),
             "lately": year.lately(known, now.date() - timedelta(days=year.LATELY_DAYS)),
         }
+
+
+def _strengths(groups: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
+    """Returns the capacity in service, and the desired one, of each unit."""
+    strengths: dict[str, dict[str, int]] = {}
+    for group in groups:
+        unit = strengths.setdefault(group["unit"], {"in_service": 0, "desired": 0})
+        for key in unit:
+            unit[key] += group[key]
+    return strengths

@@ -331,7 +331,10 @@ class FakeApi:
 
 def _matches(event: Mapping[str, Any], query: Mapping[str, str]) -> bool:
     filters = {key: value for key, value in query.items() if key in ("unit", "group", "status")}
-    return all(event[key] == value for key, value in filters.items()) and event["at"] >= query.get("since", "")
+    judged = query.get("verdict") in (None, (event.get("verdict") or {}).get("value"))
+    return (
+        judged and all(event[key] == value for key, value in filters.items()) and event["at"] >= query.get("since", "")
+    )
 
 
 @pytest.fixture(autouse=True)

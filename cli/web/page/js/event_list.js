@@ -1,6 +1,6 @@
 // Updates of the loaded events: pure functions of lists, newest first.
 
-const IN_PROGRESS = new Set(["CLAIMED", "TERMINATED"]); // other statuses are final, or return as the newest event
+import { awaitsVerdict, inFlight } from "./stages.js";
 
 /** The loaded events after a request for the newest: those that the page should contain and does not are removed. */
 export function merged(loaded, page, cursor) {
@@ -22,10 +22,11 @@ export function gap(loaded, page, cursor) {
   return Boolean(cursor && loaded.length && !page.some((event) => before.has(event.event_id)));
 }
 
-/** The events of a response that are new, or have another status. */
+/** The events of a response that are new, or have another status, or their verdict. */
 export function news(loaded, response) {
-  const before = new Map(loaded.map((event) => [event.event_id, event.status]));
-  return response.filter((event) => before.get(event.event_id) !== event.status);
+  const state = (event) => `${event.status} ${event.verdict?.value}`;
+  const before = new Map(loaded.map((event) => [event.event_id, state(event)]));
+  return response.filter((event) => before.get(event.event_id) !== state(event));
 }
 
 /**
@@ -37,7 +38,7 @@ export function news(loaded, response) {
 export function beyond(loaded, page, requestTimes) {
   const newest = new Set(page.map((event) => event.event_id));
   const last = (event) => requestTimes.get(event.event_id) ?? 0;
-  return loaded.filter((event) => IN_PROGRESS.has(event.status) && !newest.has(event.event_id)).sort((a, b) => last(a) - last(b));
+  return loaded.filter((event) => (inFlight(event) || awaitsVerdict(event)) && !newest.has(event.event_id)).sort((a, b) => last(a) - last(b));
 }
 
 /** The loaded events with updates by event_id; null removes an event, as it is gone or no longer matches the filters. */

@@ -12,11 +12,14 @@ export function lapse({ unrecovered, events = [] }) {
   return link(eventAddress(unrecovered), text);
 }
 
-/** How an event ended and why the last launch failed, in words; "" if nothing is known. */
-export const ending = ({ detail, launch_failure: failure }) => [detail, failure && `the last launch failed: ${failure}`].filter(Boolean).join("; ");
+/** Why the hypothesis of a group that recovered did not hold, in words; "" if it did. */
+const doubt = ({ status, verdict }) => status === "RECOVERED" && verdict && verdict.value !== "HELD" && verdict.why;
+
+/** How an event ended, and why the last launch failed, in words; "" if nothing is known. */
+export const ending = (event) => [event.detail, doubt(event), event.launch_failure && `the last launch failed: ${event.launch_failure}`].filter(Boolean).join("; ");
 
 /** The verdict on an event, or when it is expected; null without one. */
 export function verdictOf(event) {
   if (event.verdict) return badge(words(event.verdict.value), kind(event.verdict.value));
-  return awaitsVerdict(event) ? h("span", { class: "muted" }, `expected at ${hour(new Date(event.settles_at))}`) : null;
+  return awaitsVerdict(event) ? h("span", { class: "muted due" }, `due ${hour(new Date(event.settles_at))}`) : null;
 }

@@ -3,7 +3,7 @@
 import { filtersOf, remember } from "./address.js";
 import { get } from "./api.js";
 import { badge, facts, field, fill, h, headline, leftOut, link, loading, name, problem, select, still, table } from "./dom.js";
-import { ending } from "./event_words.js";
+import { ending, verdictOf } from "./event_words.js";
 import { beyond, gap, joined, merged, news, renewed } from "./event_list.js";
 import { clock, count, eventAddress, kind, moment, recoveryTime, sentence, share, unitAddress, words } from "./format.js";
 
@@ -22,9 +22,14 @@ const STATUS = {
   GONE_ELSEWHERE: "someone or something else terminated the instance first",
   ABANDONED: "the instance was not terminated, and the claim was abandoned",
 };
+const VERDICT = {
+  HELD: "the group recovered within the time that its policy gives it, and no success alarm went off",
+  BROKEN: "a success alarm went off, or the group took longer; the unit is skipped until someone opts it in again",
+  UNKNOWN: "what was recorded cannot tell, for example because an alarm had no data",
+};
 const HOURS = [["", "All time"], ["1", "Last hour"], ["24", "Last day"], ["168", "Last week"], ["720", "Last 30 days"]];
 
-const DEFAULTS = { q: "", status: "", hours: "", day: "" }; // in the address
+const DEFAULTS = { q: "", status: "", verdict: "", hours: "", day: "" }; // in the address
 let filters = { ...DEFAULTS };
 let following = true; // whether the view is live
 const DAY = /^\d{4}-\d\d-\d\d$/;
@@ -34,6 +39,7 @@ export const COLUMNS = [
   { label: "Time", cell: (event) => link(eventAddress(event.event_id), moment(event.at)) },
   { label: "Unit", cell: (event) => link(unitAddress(event.unit), name(event.unit)) },
   { label: "Status", cell: (event) => badge(words(event.status), kind(event.status)) },
+  { label: "Verdict", cell: verdictOf },
   { label: "Recovery time", number: true, cell: (event) => recoveryTime(event.recovery_seconds) },
   { label: "Group", cell: (event) => name(event.group) },
   { label: "Instance", cell: (event) => [h("code", {}, event.instance_id || "–"), event.zone && h("small", { class: "source" }, event.zone)] },
@@ -43,6 +49,7 @@ export const COLUMNS = [
 export async function show(main, signal) {
   filters = filtersOf(DEFAULTS);
   if (!Object.hasOwn(STATUS, filters.status)) filters.status = "";
+  if (!Object.hasOwn(VERDICT, filters.verdict)) filters.verdict = "";
   if (!HOURS.some(([value]) => value === filters.hours)) filters.hours = "";
   if (!DAY.test(filters.day) || Number.isNaN(Date.parse(filters.day))) filters.day = "";
   let events = [];
@@ -59,10 +66,12 @@ export async function show(main, signal) {
   const more = h("div", { class: "buttons" });
   const search = h("input", { type: "search", id: "search", value: filters.q, placeholder: "unit, group, instance, detail", autocomplete: "off", spellcheck: "false", oninput: (event) => { choose({ q: event.target.value }); draw(); } });
   const status = select([["", "Any status"], ...Object.keys(STATUS).map((one) => [one, words(one)])], filters.status, (value) => { choose({ status: value }, true); reload(); });
+  const verdict = select([["", "Any verdict"], ...Object.keys(VERDICT).map((one) => [one, words(one)])], filters.verdict, (value) => { choose({ verdict: value }, true); reload(); });
   const hours = select(HOURS, filters.hours, (value) => { choose({ hours: value, ...(value && { day: "" }) }, true); day.value = filters.day; reload(); });
   const day = h("input", { type: "date", id: "day", value: filters.day, onchange: (event) => { choose({ day: event.target.value, ...(event.target.value && { hours: "" }) }, true); hours.value = filters.hours; reload(); } });
   const live = h("input", { type: "checkbox", id: "live", checked: following, onchange: (event) => { following = event.target.checked; wait = SOON; following ? update() : stop("Not live."); } });
   status.id = "status";
+  verdict.id = "verdict";
   hours.id = "hours";
   fill(
     main,
@@ -72,6 +81,7 @@ export async function show(main, signal) {
       { class: "filters", role: "search" },
       field("Search", search, "", true),
       field("Status", status),
+      field("Verdict", verdict),
       field("Period", hours),
       field("Day", day),
     ),
@@ -79,7 +89,7 @@ export async function show(main, signal) {
     malformed,
     list,
     more,
-    h("details", { class: "legend" }, h("summary", {}, "Meaning of each status"), facts(Object.entries(STATUS).map(([one, meaning]) => [badge(words(one), kind(one)), meaning]))),
+    h("details", { class: "legend" }, h("summary", {}, "Meaning of each status and verdict"), facts(Object.entries({ ...STATUS, ...VERDICT }).map(([one, meaning]) => [badge(words(one), kind(one)), meaning]))),
   );
   const visibility = () => (document.hidden ? stop("Not live while the page is hidden.") : following && ((wait = SOON), update()));
   document.addEventListener("visibilitychange", visibility, { signal });
@@ -88,6 +98,7 @@ export async function show(main, signal) {
   const query = () => ({
     limit: PAGE,
     status: filters.status,
+    verdict: filters.verdict,
     since: filters.day ? near(-AROUND) : filters.hours && new Date(Date.now() - filters.hours * 3_600_000).toISOString(),
     until: filters.day && near(24 + AROUND),
   });
@@ -167,7 +178,8 @@ export async function show(main, signal) {
       requestTimes.set(event.event_id, Date.now());
       try {
         const current = await get(`events/${encodeURIComponent(event.id)}`, {}, signal);
-        return [event.event_id, filters.status && current.status !== filters.status ? null : current];
+        const other = (filters.status && current.status !== filters.status) || (filters.verdict && current.verdict?.value !== filters.verdict);
+        return [event.event_id, other ? null : current];
       } catch (error) {
         if (error.status === 404) return [event.event_id, null]; // its retention has ended
         throw error;
@@ -199,7 +211,7 @@ export async function show(main, signal) {
       const text = [event.unit, event.group, event.instance_id, event.zone, ending(event)].join("\n").toLowerCase();
       return (!filters.day || event.day === filters.day) && terms.every((term) => text.includes(term));
     });
-    fill(summary, events.length ? share(matches.length, events.length, "event", cursor) : filters.status || filters.hours || filters.day ? "No events match these filters." : "There are no events yet.");
+    fill(summary, events.length ? share(matches.length, events.length, "event", cursor) : filters.status || filters.verdict || filters.hours || filters.day ? "No events match these filters." : "There are no events yet.");
     fill(list, matches.length ? table("Terminations, newest first", COLUMNS, matches) : null);
     fill(more, cursor && h("button", { type: "button", onclick: older }, "Load older events"));
   }
@@ -213,6 +225,6 @@ function liveAt(at, pending) {
 }
 
 function announce(fresh) {
-  const text = fresh.slice(0, 3).map((event) => `${event.unit} ${words(event.status)}`).join(", ");
+  const text = fresh.slice(0, 3).map((event) => `${event.unit} ${words(event.status)}${event.verdict ? `, ${words(event.verdict.value)}` : ""}`).join(", ");
   fill(document.getElementById("news"), `${fresh.length === 1 ? "One event" : `${fresh.length} events`}: ${text}${fresh.length > 3 ? " and more" : ""}.`);
 }

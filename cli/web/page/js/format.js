@@ -167,6 +167,9 @@ function segment(text) {
 /** The address of a unit's view. */
 export const unitAddress = (unit) => `#/units/${segment(unit)}`;
 
+/** The unit of an event, by its id: `<day>#<unit>`, or `od#<unit>#<key>`. */
+export const unitOf = (eventId) => (eventId.startsWith("od#") ? eventId.slice(3, eventId.lastIndexOf("#")) : eventId.slice(eventId.indexOf("#") + 1));
+
 /** The address of an event's view. */
 export function eventAddress(eventId) {
   const [head, ...rest] = eventId.split("#");

@@ -6,10 +6,11 @@ import { change, get } from "./api.js";
 import { ENOUGH, trend } from "./charts.js";
 import { ask, once } from "./dialogs.js";
 import { badge, fill, flash, h, headline, kept, link, name, problem, refreshButton, skeleton, table } from "./dom.js";
-import { ending } from "./event_words.js";
+import { ending, verdictOf } from "./event_words.js";
 import { ago, loaded, loadedLine, stamp } from "./freshness.js";
-import { clock, count, day as shortDay, eventAddress, hour, kind, moment, money, recoveryTime, sentence, soon, stateKind, unitAddress, words } from "./format.js";
-import { switchTile } from "./switch.js";
+import { clock, count, day as shortDay, eventAddress, hour, kind, moment, money, recoveryTime, sentence, soon, stateKind, unitAddress, unitOf, words } from "./format.js";
+import { awaitsVerdict, inFlight } from "./stages.js";
+import { itself, switchTile } from "./switch.js";
 
 const EVERY = 30_000;
 const OLD = { today: 120_000, benchmarks: 120_000, tick: 120_000, health: 300_000, ahead: 600_000, units: 1_200_000, ungrouped: 1_200_000, year: 1_200_000 };
@@ -51,6 +52,7 @@ export async function show(main, signal) {
   );
   document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : refresh()), { signal });
   addEventListener("troop-switched", () => refresh(), { signal });
+  addEventListener("troop-switch-read", () => kept(urgent, drawUrgent), { signal });
   signal.addEventListener("abort", () => clearTimeout(timer));
 
   async function refresh() {
@@ -139,11 +141,15 @@ export async function show(main, signal) {
   function drawUrgent() {
     const { health, units } = state;
     const lost = units.value?.unrecovered ?? [];
+    const returned = units.value?.returned ?? [];
+    const halt = itself();
     const bad = units.value?.malformed ?? [];
     const found = (health.value?.checks ?? []).filter((check) => check.status !== "ok" && !(lost.length && check.name === "units-unrecovered"));
     const rows = [
       ...found.map((check) => [check.name.startsWith("ticks-") && check.status === "fail" ? 0 : check.status === "fail" ? 2 : 3, () => finding(check)]),
-      ...lost.map((unit) => [1, () => unrecovered(unit, Date.parse(units.now), putBack)]),
+      ...(halt ? [[-1, () => halted(halt)]] : []),
+      ...lost.map((unit) => [1, () => left(unit, Date.parse(units.now), putBack)]),
+      ...returned.map((unit) => [3, () => weak(unit)]),
       ...bad.map((unit) => [4, () => malformed(unit)]),
     ].sort(([one], [other]) => one - other);
     const waiting = health.value === null && !health.error && health.pending;
@@ -163,7 +169,7 @@ export async function show(main, signal) {
       const done = await ask({
         title: `Return ${unit.unit} to chaos?`,
         yes: "Return to chaos",
-        content: [h("p", {}, "From the next decision on, Troop can terminate instances of ", name(unit.unit), " again. Return it once the cause is repaired."), ending(unit) && h("p", { class: "muted" }, timed(sentence(ending(unit))))],
+        content: [h("p", {}, "From the next decision on, Troop can terminate instances of ", name(unit.unit), " again. Return it once the cause is repaired."), cause(unit) && h("p", { class: "muted" }, timed(sentence(cause(unit))))],
         act: () => change("PATCH", `groups/${unit.id}`, { unrecovered: false }),
       });
       if (!done) return;
@@ -208,21 +214,37 @@ async function copy(text) {
   }
 }
 
-function unrecovered(unit, now, putBack) {
+/** The deployment's own halt: since when, why, and the events that led to it. */
+const halted = ({ halt: { at, why, events }, resume }) => row(
+  "bad",
+  [badge("the deployment halted itself", "bad"), " ", moment(at), ": ", timed(sentence(why))],
+  events.length > 0 && h("p", { class: "cure" }, events.length === 1 ? "The event: " : "The events: ", events.map((id, index) => [index > 0 && ", ", link(eventAddress(id), name(unitOf(id)))]), ". Resume once their causes are known."),
+  h("button", { type: "button", onclick: resume }, "Resume …"),
+);
+
+/** Why a unit has left chaos, in words; "" if nothing is known. */
+const cause = (unit) => [unit.left_for === "broken" && unit.why, ending(unit)].filter(Boolean).join("; ");
+
+/** A unit that has left chaos. */
+function left(unit, now, putBack) {
   const since = unit.terminated_at && ago(now - Date.parse(unit.terminated_at));
   return row(
     "bad",
-    [badge("did not recover", "bad"), " ", link(unitAddress(unit.unit), name(unit.unit)), `: ${unit.in_service} of ${unit.desired} in service`, since && `, terminated ${since}`, "."],
-    ending(unit) && h("p", { class: "cure" }, timed(sentence(ending(unit)))),
+    [badge(unit.left_for === "broken" ? "broken" : "did not recover", "bad"), " ", link(unitAddress(unit.unit), name(unit.unit)), `: ${unit.in_service} of ${unit.desired} in service`, since && `, terminated ${since}`, "."],
+    cause(unit) && h("p", { class: "cure" }, timed(sentence(cause(unit)))),
     [link(eventAddress(unit.event_id), "Open"), h("button", { type: "button", "aria-label": `Return to chaos … ${unit.unit}`, onclick: () => putBack(unit) }, "Return to chaos …")],
   );
 }
+
+/** A unit that was returned to chaos before it was whole. */
+const weak = (unit) => row("warn", [badge("below strength", "warn"), " ", link(unitAddress(unit.unit), name(unit.unit)), ` is back in chaos, with ${unit.in_service} of ${unit.desired} in service.`], h("p", { class: "cure" }, "It is not hit before it is whole. Its group has not replaced what it lost."), link(eventAddress(unit.event_id), "Open"));
 
 const malformed = (unit) => row("warn", [badge("malformed", "bad"), " ", link(unitAddress(unit.unit), name(unit.unit)), " is skipped: ", sentence(unit.why.replace(/^malformed: /, ""))], null, link(unitAddress(unit.unit), "Open"));
 
 /** How long a termination has been under way: "22 of 30 minutes". */
 function progress(event, now) {
   if (event.status === "CLAIMED") return "about to be terminated";
+  if (awaitsVerdict(event)) return `recovered; its verdict is expected at ${hour(new Date(event.settles_at))}`;
   if (!event.terminated_at || !event.recover_by) return "recovering";
   const minutes = (to) => Math.max(0, Math.round((to - Date.parse(event.terminated_at)) / 60_000));
   return `recovering, ${minutes(now)} of ${minutes(Date.parse(event.recover_by))} minutes`;
@@ -233,7 +255,7 @@ function todayContent({ value: today, now }) {
   const total = Object.values(today.by_status).reduce((sum, one) => sum + one, 0);
   return [
     h("p", { class: "large" }, h("strong", {}, count(total)), today.limited && "+", total === 1 ? " event" : " events"),
-    h("p", {}, Object.entries(today.by_status).map(([status, number]) => [h("a", { class: `badge ${kind(status)}`, href: address("#/events", { status, hours: "24" }) }, `${count(number)} ${words(status)}`), " "])),
+    h("p", {}, Object.entries(today.by_status).map(([status, number]) => [h("a", { class: `badge ${kind(status)}`, href: address("#/events", { status, hours: "24" }) }, `${count(number)} ${words(status)}`), " "]), ["BROKEN", "UNKNOWN"].map((value) => today.by_verdict[value] > 0 && [h("a", { class: `badge ${kind(value)}`, href: address("#/events", { verdict: value, hours: "24" }) }, `${count(today.by_verdict[value])} ${value === "BROKEN" ? "broken" : "with unknown verdict"}`), " "])),
     today.in_flight.length > 0 && h("ul", { class: "rows" }, today.in_flight.map((event) => h("li", {}, link(eventAddress(event.event_id), name(event.unit)), ` ${progress(event, Date.parse(now))}`))),
     !total && h("p", { class: "muted" }, "No termination so far."),
   ];
@@ -312,6 +334,7 @@ const columns = (now) => [
   { label: "Time", cell: (event) => link(eventAddress(event.event_id), moment(event.at)) },
   { label: "Unit", cell: (event) => link(unitAddress(event.unit), name(event.unit)) },
   { label: "Status", cell: (event) => badge(words(event.status), kind(event.status)) },
+  { label: "Verdict", cell: verdictOf },
   { label: "Recovery time", number: true, cell: (event) => event.recovery_seconds === null ? null : recoveryTime(event.recovery_seconds) },
-  { label: "Detail", wide: true, cell: (event) => (["CLAIMED", "TERMINATED"].includes(event.status) ? progress(event, now) : ending(event) || null) },
+  { label: "Detail", wide: true, cell: (event) => (inFlight(event) ? progress(event, now) : ending(event) || null) },
 ];

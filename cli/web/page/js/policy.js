@@ -18,7 +18,9 @@ const FIELDS = [
   { key: "min_days_between", label: LABELS.min_days_between },
   { key: "method", label: LABELS.method, choices: ({ methods }) => [["", "not set"], ...methods.map(([value, summary]) => [value, `${value}: ${summary}`])] },
   { key: "calendar", label: LABELS.calendar, choices: ({ calendars }) => calendars && [["", "not set"], ...calendars.map((one) => [one, one])] },
-  { key: "stop_alarms", label: LABELS.stop_alarms, hint: "Names of CloudWatch alarms, with commas between them." },
+  { key: "stop_alarms", label: LABELS.stop_alarms, hint: "Names of CloudWatch alarms, with commas between them. All must be OK for a termination; one that goes off stops chaos for the unit." },
+  { key: "success_alarms", label: LABELS.success_alarms, hint: "Like stop alarms. Besides, a termination is broken if one of them goes off until its verdict." },
+  { key: "recovery_within", label: LABELS.recovery_within, hint: "A whole number up to 86400. A termination is broken if the recovery takes longer." },
   { key: "reason", label: LABELS.reason },
   { key: "owner", label: LABELS.owner },
 ];

@@ -57,7 +57,8 @@ function draw(now) {
   known = { ...now, at: new Date() };
   unreadable = false;
   const by = [now.changed_by && `, by ${who(now.changed_by)}`, now.reason && `: ${now.reason}`];
-  const text = [BRIEFLY[state(now)], ...(now.halted ? by : [])].filter(Boolean).join("");
+  const because = now.itself ? [`; the deployment halted itself: ${now.itself.why}`] : now.halted ? by : [];
+  const text = [BRIEFLY[state(now)], ...because].filter(Boolean).join("");
   show(state(now), KIND[state(now)], text, { resume: now.halted, loud: now.halted });
 }
 
@@ -84,6 +85,9 @@ function show(status, kind, text, { resume = false, loud = false, unread = "" })
   dispatchEvent(new Event("troop-switch-read"));
 }
 
+/** The halt that the deployment gave itself, with a function that opens the dialog which resumes; null without one. */
+export const itself = () => (known?.itself ? { halt: known.itself, resume: () => once(resume) } : null);
+
 /**
  * The switch as a tile of the overview, which follows the header. Unleashing is a matter of the command.
  * @param {Element} more what else the tile contains
@@ -108,6 +112,7 @@ export function switchTile(signal, more) {
 const since = (now) => h("p", { class: "muted" }, SENTENCE[state(now)], changed(now));
 
 const changed = (now) => [
+    now.itself && [" The deployment halted itself on ", moment(now.itself.at), ": ", sentence(now.itself.why)],
     now.changed_at
       ? [" Changed ", moment(now.changed_at), " by ", who(now.changed_by), now.reason && `: ${now.reason}`, "."]
       : now.reason && [" Changed directly in the table: ", now.reason, "."],
@@ -135,6 +140,7 @@ async function resume() {
     describe: (now) => [
       h("p", {}, now.leashed ? "The deployment is leashed. From the next tick on, it decides and records, but terminates nothing." : "The deployment is unleashed. From the next tick on, it terminates instances."),
       since(now),
+      now.itself && h("p", {}, "Broken units stay out of chaos until their owners return them. Those of the last hour no longer count toward another halt."),
     ],
     done: "Resumed: decisions continue with the next tick.",
   });

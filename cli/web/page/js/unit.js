@@ -6,7 +6,7 @@ import { changeWords } from "./changes.js";
 import { table as folded } from "./charts.js";
 import { ask, once } from "./dialogs.js";
 import { badge, field, fill, flash, h, heading, headline, leftOut, link, loading, name, problem, table } from "./dom.js";
-import { ending, lapse } from "./event_words.js";
+import { ending, lapse, verdictOf } from "./event_words.js";
 import { stamp } from "./freshness.js";
 import { day as shortDay, dayAfter, earliestToday, eventAddress, kind, longDay, moment, plain, recoveryTime, sentence, soon, sourceName, stateKind, unitAddress, who, words } from "./format.js";
 import { recoveries } from "./recoveries.js";
@@ -14,7 +14,7 @@ import { updateRow } from "./units.js";
 
 export const LABELS = {
   takes_part: "Takes part by policy", until: "Opted out until", probability: "Probability per business day", min_healthy: "Minimum healthy",
-  min_days_between: "Business days between terminations", method: "Method", calendar: "Calendar", stop_alarms: "Stop alarms", reason: "Reason", owner: "Owner",
+  min_days_between: "Business days between terminations", method: "Method", calendar: "Calendar", stop_alarms: "Stop alarms", success_alarms: "Success alarms", recovery_within: "Recovers within, in seconds", reason: "Reason", owner: "Owner",
 };
 
 const OLD = 600_000; // milliseconds, after which the view is marked as old
@@ -111,7 +111,7 @@ export async function show(main, signal, id) {
       unit.unrecovered ? "Opt in again" : "Opt in",
       (now) => [
         h("p", {}, `From the next decision on, Troop can terminate instances of ${groupsOf(now)}. This removes an opt-out with its end and reason.`),
-        now.unrecovered && h("p", {}, "The unit has not recovered from ", lapse(now), ". Opting in again clears this state."),
+        now.unrecovered && h("p", {}, now.left_for === "broken" ? "The hypothesis was broken by " : "The unit has not recovered from ", lapse(now), ". Opting in again clears this state."),
         standing(now),
       ],
       (now) => ({ opt_in: true, opt_out: null, until: null, reason: null, ...(now.unrecovered && { unrecovered: false }) }),
@@ -140,6 +140,7 @@ export const groupsOf = (unit) => unit.groups.map((group) => group.group).slice(
 const standing = ({ outlook: { takes_part: part, why } }) => h("p", { class: "muted" }, `Now: ${part ? "takes part" : "skipped"}${why && `; ${why}`}.`);
 
 const OPTED_OUT = ["opted-out", "not-opted-in"]; // reasons that opting in ends
+const LEFT = ["unrecovered", "broken"]; // reasons that opting in again ends
 
 function head(unit, optOut, optIn) {
   const { state, takes_part: part, reason, why } = unit.outlook;
@@ -152,22 +153,30 @@ function head(unit, optOut, optIn) {
       h(
         "div",
         { class: "actions" },
-        (out || reason === "unrecovered") && h("button", { type: "button", class: "primary", onclick: optIn }, unit.unrecovered ? "Opt in again …" : "Opt in …"),
+        (out || LEFT.includes(reason)) && h("button", { type: "button", class: "primary", onclick: optIn }, unit.unrecovered ? "Opt in again …" : "Opt in …"),
         !out && h("button", { type: "button", onclick: optOut }, "Opt out …"),
         link(`${unitAddress(unit.unit)}/policy`, "Change policy …"),
       ),
     ),
     !unit.known && h("p", { class: "problem" }, "This unit has no groups. Its policy was set in advance, or its name is misspelled."),
     why && h("p", { class: stateKind(state) === "bad" ? "problem" : "muted" }, part ? "Not now: " : "Skipped: ", name(why), unit.unrecovered && [" (", lapse(unit), ")"]),
-    (unit.missing_alarms ?? []).map((alarm) => h("p", { class: "problem" }, "The stop alarm ", name(alarm), " does not exist. The unit is skipped until it does.")),
+    unit.unrecovered && departure(unit),
+    (unit.missing_alarms ?? []).map((alarm) => h("p", { class: "problem" }, "The alarm ", name(alarm), " does not exist. The unit is skipped until it does.")),
   ];
+}
+
+/** What led to the unit's leaving chaos, as far as its last events tell, and how it returns. */
+function departure({ unrecovered, events }) {
+  const event = events.find((one) => one.event_id === unrecovered);
+  const why = event && ending(event);
+  return h("p", {}, why && [h("span", { class: "capital" }, name(sentence(why))), " "], "It stays out of chaos until its owner opts it in again.");
 }
 
 const EVENTS = [
   { label: "Time", cell: (event) => link(eventAddress(event.event_id), soon(event.at)) },
   {
     label: "Outcome", wide: true,
-    cell: (event) => [badge(words(event.status), kind(event.status)), event.recovery_seconds !== null && ` in ${recoveryTime(event.recovery_seconds)}`, ending(event) && h("small", { class: "source" }, name(ending(event)))],
+    cell: (event) => [badge(words(event.status), kind(event.status)), event.recovery_seconds !== null && ` in ${recoveryTime(event.recovery_seconds)}`, [" ", verdictOf(event)], ending(event) && h("small", { class: "source" }, name(ending(event)))],
   },
 ];
 

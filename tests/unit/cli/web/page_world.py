@@ -238,6 +238,8 @@ class World(FakeApi):
         self, method: str, path: str, query: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
     ) -> Answer:
         kind, _, rest = path.partition("/")
+        if kind == "switch" and (body or {}).get("halted") is False:
+            self.switch.pop("itself", None)
         if kind == "events" and rest and (method, path) not in self.refusals:
             self.calls.append((method, path, dict(query or {})))
             matches = [event for event in self.events if event["id"] == rest]
@@ -270,7 +272,8 @@ class World(FakeApi):
         sources = dict.fromkeys(("takes_part", "probability", "min_healthy", "calendar", "method"), "settings")
         if "opt_out" in item:
             sources["takes_part"] = "item"
-        return row | {"id": unit_to_url(unit), "sources": sources}
+        strength = {"in_service": self.units[unit].get("in_service", 3), "left_for": self.units[unit]["left_for"]}
+        return row | strength | {"id": unit_to_url(unit), "sources": sources}
 
 
 @lru_cache

@@ -216,6 +216,8 @@ def test_units_that_need_a_person_are_named_with_what_is_known(desk: Desk) -> No
             "in_service": 6,
             "desired": 6,
             "terminated_at": at,
+            "left_for": "unrecovered",
+            "why": "",
             "detail": "capacity 1 of 2",
             "launch_failure": "a quota",
         }

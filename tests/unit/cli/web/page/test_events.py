@@ -11,6 +11,7 @@ from cli.client.api import Answer
 from tests.patience import PAGE_PATIENCE_MS
 from tests.unit.cli.conftest import event
 from tests.unit.cli.web.page.conftest import HIDDEN, Looking
+from tests.unit.cli.web.page_world import termination
 
 
 def test_new_events_appear_by_themselves_and_are_announced(timed: Looking) -> None:
@@ -170,3 +171,35 @@ def test_an_unrecovered_event_says_why_the_last_launch_failed(looking: Looking) 
     page.get_by_role("link", name="20 Nov 2026").click()
     expect(page.locator(".problem")).to_have_text("capacity 1 of 2 in service. The last launch failed: quota too low.")
     expect(page.get_by_text("Somebody requested it: there was no roll.")).to_be_visible()
+
+
+def test_verdicts_are_listed_filtered_and_announced(timed: Looking) -> None:
+    broken, waiting = termination("ledger", "2026-11-19"), termination("web", verdict=None)
+    broken["verdict"] |= {"value": "BROKEN", "why": "alarm ledger-5xx went off"}
+    timed.world.events = [waiting, broken, event("api/orders", "2026-11-18")]
+    page = timed.go("events")
+    cells = page.locator("tbody td:nth-child(4)")
+    expect(cells).to_have_text(["due 10:04 UTC", "broken", "\u2013"])
+    expect(page.get_by_role("row", name=re.compile("ledger"))).to_contain_text("alarm ledger-5xx went off")
+    timed.world.events[0] = termination("web")
+    page.clock.fast_forward(5_000)
+    expect(cells.first).to_have_text("held")
+    expect(page.locator("#news")).to_have_text("One event: web recovered, held.")
+    page.get_by_label("Verdict").select_option("BROKEN")
+    expect(cells).to_have_text(["broken"])
+    assert page.url.endswith("#/events?verdict=BROKEN")
+    page.get_by_text("Meaning of each status and verdict").click()
+    expect(page.get_by_text("what was recorded cannot tell")).to_be_visible()
+
+
+def test_an_older_event_that_awaits_its_verdict_is_updated(timed: Looking) -> None:
+    waiting = termination("late", "2026-10-01", verdict=None)
+    others = [event(f"u{n:02d}", at=f"2026-11-20T{12 - n // 60:02d}:{59 - n % 60:02d}:00.000Z") for n in range(50)]
+    timed.world.events = [*others, waiting]
+    page = timed.go("events")
+    page.get_by_role("button", name="Load older events").click()
+    row = page.get_by_role("row", name=re.compile("late"))
+    expect(row).to_contain_text("due 10:04 UTC")
+    timed.world.events = [*others, termination("late", "2026-10-01")]
+    page.clock.fast_forward(5_000)
+    expect(row).to_contain_text("held")

@@ -17,7 +17,7 @@ from tests import accessibility
 from tests.patience import PATIENCE
 from tests.unit.cli.conftest import event
 from tests.unit.cli.web.page.conftest import Looking
-from tests.unit.cli.web.page_world import RUN, run
+from tests.unit.cli.web.page_world import RUN, run, termination
 from troop.shared import moments
 
 LATE = {
@@ -129,6 +129,65 @@ def test_unit_is_returned_to_chaos_where_it_is_reported(looking: Looking) -> Non
     expect(page.get_by_text("All 1 checks pass.")).to_be_visible()
     assert looking.changes() == [("PATCH", "groups/api~2Flost", {"unrecovered": False})]
     expect(tile(page, "Units")).to_contain_text("4 taking part")
+
+
+def test_a_broken_unit_and_one_below_its_strength_need_a_person(looking: Looking) -> None:
+    world = looking.world
+    world.checks = [OK]
+    broken = termination("web", today(1))
+    broken["verdict"] |= {"value": "BROKEN", "why": "alarm web-5xx went off"}
+    lost = {"recovered_at": None, "recovery_seconds": None, "verdict": None, "at": moments.iso(datetime.now(UTC))}
+    world.events = [termination(unit, today(), "UNRECOVERED", **lost) for unit in ("weak", "strong")] + [broken]
+    for unit, in_service in (("weak", 2), ("strong", 3)):  # both were returned to chaos
+        world.add(unit)
+        world.units[unit]["in_service"] = in_service
+    world.units["web"] |= {"unrecovered": broken["event_id"], "left_for": "broken"}
+    rows = tile(opened(looking), "What needs a person").get_by_role("listitem")
+    expect(rows).to_have_count(2)
+    expect(rows.nth(0)).to_contain_text("broken web: 3 of 3 in service")
+    expect(rows.nth(0)).to_contain_text("alarm web-5xx went off.")
+    expect(rows.nth(1)).to_contain_text("weak is back in chaos, with 2 of 3 in service.")
+    rows.nth(0).get_by_role("button", name="Return to chaos").click()
+    dialog = looking.page.get_by_role("dialog")
+    expect(dialog).to_contain_text("alarm web-5xx went off.")
+    dialog.get_by_role("button", name="Return to chaos").click()
+    expect(rows).to_have_count(1)
+    assert looking.changes() == [("PATCH", "groups/web", {"unrecovered": False})]
+
+
+def test_the_deployments_own_halt_is_on_top_and_is_resumed_there(looking: Looking) -> None:
+    events = [f"{today()}#ledger", "od#api/orders#key"]
+    why = "2 causes within an hour: ledger-5xx of ledger, orders-5xx of api/orders"
+    looking.world.switch |= {"halted": True, "itself": {"at": f"{today()}T10:00:00.000Z", "why": why, "events": events}}
+    looking.world.checks = [OK, LATE]
+    page = opened(looking)
+    row = tile(page, "What needs a person").get_by_role("listitem").first
+    expect(row).to_contain_text(f"10:00:00 UTC: {why}.")
+    expect(row.get_by_role("link", name="api/orders")).to_have_attribute("href", "#/events/od~api~2Forders~23key")
+    expect(row.get_by_role("link", name="ledger")).to_have_attribute("href", f"#/events/{today()}~ledger")
+    expect(page.locator("#switch")).to_contain_text(f"the deployment halted itself: {why}")
+    row.get_by_role("button", name="Resume").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Broken units stay out of chaos until their owners return them.")
+    expect(dialog).to_contain_text(why)
+    dialog.get_by_role("button", name="Resume").click()
+    expect(page.get_by_text("Resumed: decisions continue with the next tick.")).to_be_visible()
+    expect(tile(page, "What needs a person")).not_to_contain_text("halted itself")
+    assert looking.changes() == [("PATCH", "switch", {"halted": False})]
+
+
+def test_events_of_today_show_their_verdicts(looking: Looking) -> None:
+    waiting = termination("ledger", today(), verdict=None)
+    broken = termination("web", today())
+    broken["verdict"] |= {"value": "BROKEN", "why": "alarm web-5xx went off"}
+    looking.world.events = [broken, waiting]
+    page = opened(looking)
+    expect(tile(page, "Today")).to_contain_text("2 recovered 1 broken")
+    expect(tile(page, "Today")).to_contain_text("ledger recovered; its verdict is expected at 10:04 UTC")
+    expect(page.get_by_role("row", name=re.compile("web recovered broken"))).to_contain_text("alarm web-5xx went off")
+    expect(page.get_by_role("row", name=re.compile("ledger recovered due 10:04 UTC"))).to_be_visible()
+    tile(page, "Today").get_by_role("link", name="1 broken").click()
+    expect(page.get_by_label("Verdict")).to_have_value("BROKEN")
 
 
 def test_without_the_salt_the_next_terminations_are_odds(looking: Looking) -> None:

@@ -35,10 +35,14 @@ def test_a_whole_policy_is_previewed_and_then_saved(looking: Looking, form: Page
     form.get_by_label("Method").select_option("shutdown")
     form.get_by_label("Calendar").select_option("night")
     form.get_by_label("Stop alarms").fill("errors, latency")
+    form.get_by_label("Success alarms").fill("checkout-5xx")
+    form.get_by_label("Recovers within").fill("300")
     preview(form)
     effect = form.get_by_role("region", name="What would change")
     expect(effect.get_by_role("row", name="Probability per business day")).to_contain_text("0.2")
     expect(effect.get_by_role("row", name="Calendar")).to_contain_text("night")
+    expect(effect.get_by_role("row", name="Success alarms")).to_contain_text("checkout-5xx")
+    expect(effect.get_by_role("row", name="Recovers within, in seconds")).to_contain_text("300")
     expect(effect.get_by_text("would terminate at").first).to_be_visible()
     assert looking.changes() == []
     effect.get_by_role("button", name="Save this policy").click()
@@ -46,12 +50,14 @@ def test_a_whole_policy_is_previewed_and_then_saved(looking: Looking, form: Page
     expect(form.get_by_text("The policy of web is saved.")).to_be_visible()
     changes: dict[str, Any] = {"probability": 1, "min_healthy": 1, "owner": None, "method": "shutdown"}
     changes |= {"calendar": "night", "stop_alarms": ["errors", "latency"], "version": 0}
+    changes |= {"success_alarms": ["checkout-5xx"], "recovery_within": 300}
     assert [(path, body) for _, path, body in looking.changes()] == [("groups/web", changes)]
 
 
 def test_wrong_values_are_explained_at_their_fields_and_nothing_is_sent(looking: Looking, form: Page) -> None:
     form.get_by_label("Probability").fill("often")
     form.get_by_label("Minimum healthy").fill("0")
+    form.get_by_label("Recovers within").fill("5 minutes")
     preview(form)
     field = form.get_by_label("Probability")
     expect(field).to_be_focused()
@@ -62,6 +68,10 @@ def test_wrong_values_are_explained_at_their_fields_and_nothing_is_sent(looking:
     expect(form.get_by_label("Minimum healthy")).to_have_accessible_description(
         "is '0', must be a whole number from 1 to 10000 In force: 2 (settings)."
     )
+    expect(form.get_by_label("Recovers within")).to_have_accessible_description(
+        re.compile("^is '5 minutes', must be a whole number from 1 to 86400")
+    )
+    form.get_by_label("Recovers within").fill("")
     expect(form.get_by_role("button", name="Save")).to_have_count(0)
     field.fill("0.5")
     form.get_by_label("Minimum healthy").fill("")

@@ -236,3 +236,27 @@ def test_a_part_that_fails_leaves_the_others(looking: Looking) -> None:
     del looking.world.refusals["GET", "events"]
     past.get_by_role("button", name="Try again").click()
     expect(past).to_contain_text("There are none yet")
+
+
+def test_a_broken_unit_says_why_it_left_and_returns(looking: Looking) -> None:
+    broken = termination("web", day(1))
+    broken["verdict"] |= {"value": "BROKEN", "why": "alarm web-5xx went off"}
+    looking.world.events = [broken]
+    looking.world.units["web"] |= {"unrecovered": broken["event_id"], "left_for": "broken"}
+    outlook = {"takes_part": False, "state": "broken", "reason": "broken", "next_possible": None}
+    looking.world.units["web"]["outlook"] = outlook | {"why": f"broken by its termination of {day(1)}: return it"}
+    page = looking.go("units/web")
+    expect(page.locator(".headline .badge").first).to_have_class(re.compile("bad"))
+    expect(page.locator(".problem")).to_contain_text("broken by its termination of")
+    expect(page.get_by_text("alarm web-5xx went off.")).to_be_visible()
+    expect(page.get_by_text("It stays out of chaos until its owner opts it in again.")).to_be_visible()
+    expect(page.get_by_role("row", name=re.compile("recovered in 1m 05s broken"))).to_be_visible()
+    page.get_by_role("button", name="Opt in again").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("The hypothesis was broken by the termination of i-0abc")
+    looking.world.units["web"]["outlook"] = None
+    dialog.get_by_role("button", name="Opt in again").click()
+    expect(page.get_by_text("web takes part.")).to_be_visible()
+    (_, _, body), *others = looking.changes()
+    assert not others
+    assert body["unrecovered"] is False

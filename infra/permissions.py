@@ -107,7 +107,10 @@ def _checks(data: Data) -> list[iam.PolicyStatement]:
     return [
         allow([*_WATCH, "autoscaling:DescribeScalingActivities", "ec2:DescribeInstances"], "*"),
         _lattice(data),
+        # Composite alarms are shown only to callers that may see all; GetMetricData knows no resources.
+        allow(["cloudwatch:DescribeAlarmHistory", "cloudwatch:DescribeAlarms", "cloudwatch:GetMetricData"], "*"),
         allow(["dynamodb:GetItem", "dynamodb:UpdateItem"], data.events.table_arn),
+        allow(["dynamodb:GetItem"], data.state.table_arn),
     ]
 
 

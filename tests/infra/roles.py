@@ -21,7 +21,9 @@ WATCH = (
         "elasticloadbalancing:DescribeTargetHealth",
     )
     | LATTICE
+    | allow("*", "cloudwatch:DescribeAlarmHistory", "cloudwatch:DescribeAlarms", "cloudwatch:GetMetricData")
     | allow("<Events.Arn>", "dynamodb:GetItem", "dynamodb:UpdateItem")
+    | allow("<State.Arn>", "dynamodb:GetItem")
 )
 
 HEALTH = (
@@ -101,10 +103,10 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     "CheckRecoveryRole": function_grants("CheckRecovery")
     | WATCH
     | allow("*", "ec2:DescribeInstances")
-    | state("in-flight", "unit#*", "unrecovered"),
+    | state("in-flight", "unit#*", "unrecovered", "broken", "self-halt"),
     "SweepRole": function_grants("Sweep")
     | WATCH
-    | state("in-flight", "day#*", "unit#*", "unrecovered")
+    | state("in-flight", "day#*", "unit#*", "unrecovered", "broken", "self-halt")
     | allow("*", "autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstances")
     | allow("<Events.Arn>/index/by-open", "dynamodb:Query"),
     "NotifyRole": function_grants("Notify")

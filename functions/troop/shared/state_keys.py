@@ -87,6 +87,8 @@ WRITERS: dict[str, tuple[str, ...]] = {
     DAY: ("api", "sweep", "terminate"),
     UNIT: ("api", "check_recovery", "decide", "sweep", "terminate"),
     UNRECOVERED: ("api", "check_recovery", "sweep"),
+    BROKEN: ("check_recovery", "sweep"),
+    SELF_HALT: ("check_recovery", "sweep"),
     STRAYS: ("decide",),
     REQUEST_KEY: ("api",),
     REPEAT: ("api",),

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from troop.chaos.aws.broken_units import BrokenUnits
 from troop.chaos.aws.claim_rollback import rollback_writes
 from troop.chaos.aws.event_items import from_item, name_of, to_item
 from troop.chaos.events import (
@@ -22,15 +23,18 @@ from troop.chaos.events import (
     fault_named,
     is_on_demand,
 )
+from troop.chaos.verdict import Verdict, VerdictValue
 from troop.shared import codec, moments
 from troop.shared.aws.dynamo import typed
-from troop.shared.aws.throttling import Sleep
+from troop.shared.aws.throttling import WRITES, Sleep, ThrottledError, repeat
 from troop.shared.aws.transact import ConditionFailed, transact, write
 from troop.shared.malformed import read_one
 from troop.shared.state_keys import IN_FLIGHT, UNIT, UNRECOVERED
-from troop.shared.tables import EVENT_OPEN, EVENTS_BY_OPEN
+from troop.shared.tables import EVENT_OPEN, EVENT_SETTLES, EVENTS_BY_OPEN
 
 LONGEST_NOTE = 500
+
+_CONFLICT = {"Error": {"Code": "TransactionConflictException", "Message": "another verdict was faster"}}
 
 
 class StepRefused(Exception):
@@ -39,12 +43,18 @@ class StepRefused(Exception):
 
 @dataclass(frozen=True)
 class EventTable:
-    """The events of a deployment. ``state`` names the table with the counters that a closed event restores."""
+    """The events of a deployment.
+
+    Attributes:
+        state: the name of the table with the counters that a closed event restores.
+        halt_after: see :class:`BrokenUnits`.
+    """
 
     client: Any
     table: str
     state: str = ""
     sleep: Sleep = time.sleep
+    halt_after: int = 0
 
     def get(self, event_id: str) -> Event | None:
         """Reads an event by its id, strongly consistent.
@@ -55,14 +65,16 @@ class EventTable:
         answer = self.client.get_item(TableName=self.table, Key=_key(event_id), ConsistentRead=True)
         return read_one(answer["Item"], from_item, name_of) if "Item" in answer else None
 
-    def open_ids(self) -> list[str]:
-        """Lists the ids of the events in flight. The index lags slightly: read the event itself before acting on it."""
+    def open_ids(self, kind: str = EVENT_OPEN) -> list[str]:
+        """Lists the ids of the events in flight, or with ``EVENT_SETTLES`` of those that await their verdict. The index
+        lags slightly: read the event itself before acting on it.
+        """
         pages = self.client.get_paginator("query").paginate(
             TableName=self.table,
             IndexName=EVENTS_BY_OPEN.name,
             KeyConditionExpression="#open = :open",
             ExpressionAttributeNames={"#open": EVENTS_BY_OPEN.partition},
-            ExpressionAttributeValues={":open": {"S": EVENT_OPEN}},
+            ExpressionAttributeValues={":open": {"S": kind}},
             ProjectionExpression="event_id",
         )
         return [item["event_id"]["S"] for page in pages for item in page["Items"]]
@@ -170,26 +182,32 @@ class EventTable:
         *,
         cause: AbandonReason | None = None,
         in_doubt: bool = False,
+        verdict: Verdict | None = None,
+        settles_at: datetime | None = None,
     ) -> Event:
-        """Closes an event in flight in one transaction: writes its final status, releases its place in flight and, for
-        UNRECOVERED, removes the unit from chaos. A claim without a termination also restores the count of the day and
-        the unit's last termination. A scheduled claim still uses up its day, because the day's event is recorded.
+        """Closes an event in flight in one transaction: writes its final status, and releases its place in flight. The
+        unit of an UNRECOVERED or BROKEN one leaves chaos. A claim without a termination also restores the count of the
+        day and the unit's last termination. A scheduled claim still uses up its day, because the day's event is
+        recorded.
 
         Args:
             cause: why a claim terminated nothing; None for the usual cause of the status.
             in_doubt: AWS may have received the request to terminate, so a claim on demand also uses up its day.
+            verdict: None if the event awaits it.
+            settles_at: from when on the verdict can be given; None with a verdict.
 
         Raises:
             StepRefused: the event is no longer as it was read: its status has changed, or there was another attempt.
         """
         cause = cause or USUAL_CAUSES.get(status)
         closed = replace(event, status=status, detail=detail, recovered_at=recovered_at, cause=cause)
+        closed = replace(closed, verdict=verdict, settles_at=settles_at)
         parts = [self._closing(event, closed), self._release_place(event)]
-        if status is Status.UNRECOVERED:
-            parts += [self._unit_taken_out(event), self._unit_listed(event)]
+        if status not in WITHOUT_TERMINATION:
+            return self._end(closed, parts)
         spends = in_doubt or not is_on_demand(event.event_id)
         for restoring in (True, False):
-            back = rollback_writes(self.state, closed, spends, restoring) if status in WITHOUT_TERMINATION else []
+            back = rollback_writes(self.state, closed, spends, restoring)
             try:
                 transact(self.client, [*parts, *back], self.sleep)
             except ConditionFailed as failed:
@@ -198,6 +216,45 @@ class EventTable:
             else:
                 return closed
         raise AssertionError("without restoring only the event's part has a condition")
+
+    def judge(self, event: Event, verdict: Verdict) -> Event:
+        """Records the verdict on an event that awaits it, in one transaction. The unit of a BROKEN one leaves chaos.
+
+        Raises:
+            StepRefused: the event does not await a verdict any more.
+        """
+        part = {
+            "TableName": self.table,
+            "Key": _key(event.event_id),
+            "UpdateExpression": "SET verdict = :verdict REMOVE #open",
+            "ConditionExpression": "#status = :recovered AND attribute_not_exists(verdict)",
+            "ExpressionAttributeNames": {"#status": "status", "#open": "open"},
+            "ExpressionAttributeValues": typed(
+                {":verdict": codec.to_document(verdict), ":recovered": Status.RECOVERED.value}
+            ),
+        }
+        return self._end(replace(event, verdict=verdict), [{"Update": part}])
+
+    def _end(self, event: Event, parts: list[dict[str, Any]]) -> Event:
+        """Writes the parts, of which only the first one, the event's, has a condition; with them, that a unit leaves
+        chaos, and why.
+        """
+        is_broken = event.verdict is not None and event.verdict.value is VerdictValue.BROKEN
+        left_for = "unrecovered" if event.status is Status.UNRECOVERED else "broken" if is_broken else None
+        leaving = [self._unit_taken_out(event, left_for), self._unit_listed(event)] if left_for else []
+        broken_units = BrokenUnits(self.client, self.state, self.halt_after)
+
+        def once() -> None:
+            counted = broken_units.parts(event) if is_broken else []
+            try:
+                transact(self.client, [*parts, *leaving, *counted], self.sleep)
+            except ConditionFailed as failed:
+                if failed.part == 0:
+                    raise StepRefused(f"{event.event_id} is no longer as it was read") from None
+                raise ThrottledError("TransactWriteItems", f"the verdict on {event.event_id}", _CONFLICT) from None
+
+        repeat(once, WRITES, self.sleep)
+        return event
 
     def _step(
         self,
@@ -243,8 +300,14 @@ class EventTable:
             update, values[":launch_failure"] = f"{update}, launch_failure = :launch_failure", closed.launch_failure
         if closed.cause:
             update, values[":cause"] = f"{update}, cause = :cause", closed.cause.value
+        if closed.verdict:
+            update, values[":verdict"] = f"{update}, verdict = :verdict", codec.to_document(closed.verdict)
         condition, names = "#status = :from", {"#status": "status", "#open": "open"}
-        update += " REMOVE #open"
+        if closed.settles_at:
+            update += ", settles_at = :settles_at, #open = :settles"
+            values |= {":settles_at": moments.iso(closed.settles_at), ":settles": EVENT_SETTLES}
+        else:
+            update += " REMOVE #open"
         if event.status is Status.CLAIMED:
             # To end a claim, the caller must know of every attempt: after another one it must read the event again.
             if event.attempts:
@@ -273,13 +336,13 @@ class EventTable:
             }
         }
 
-    def _unit_taken_out(self, event: Event) -> dict[str, Any]:
+    def _unit_taken_out(self, event: Event, left_for: str) -> dict[str, Any]:
         return {
             "Update": {
                 "TableName": self.state,
                 "Key": {"key": {"S": UNIT + event.unit}},
-                "UpdateExpression": "SET unrecovered = :event",
-                "ExpressionAttributeValues": {":event": {"S": event.event_id}},
+                "UpdateExpression": "SET unrecovered = :event, left_for = :left_for",
+                "ExpressionAttributeValues": {":event": {"S": event.event_id}, ":left_for": {"S": left_for}},
             }
         }
 

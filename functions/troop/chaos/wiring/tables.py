@@ -27,7 +27,11 @@ from troop.shared.wiring.environment import settings, variable
 
 def events() -> EventTable:
     return EventTable(
-        client("dynamodb"), variable(Variable.EVENTS_TABLE), variable(Variable.STATE_TABLE), environment.sleep
+        client=client("dynamodb"),
+        table=variable(Variable.EVENTS_TABLE),
+        state=variable(Variable.STATE_TABLE),
+        sleep=environment.sleep,
+        halt_after=settings().halt_after_broken,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from troop.chaos.events import OPEN, Status
+from troop.chaos.stages import source_name
 from troop.chaos.verdict import VerdictValue
 from troop.shared import moments
 from troop.shared.formatting import duration, sentence
@@ -82,11 +83,6 @@ def recovery(event: Mapping[str, Any]) -> str:
         return ""
     bounds = dict.fromkeys(duration(seconds) for seconds in (least, most) if seconds)
     return " to ".join(bounds) or duration(most)
-
-
-def source_name(source: str) -> str:
-    """Returns the name of a traffic source: the group's in the ARN of a target group, or the load balancer's."""
-    return source.partition("targetgroup/")[2].partition("/")[0] or source
 
 
 def hypothesis(event: Mapping[str, Any]) -> str:

@@ -33,3 +33,12 @@ class Stages:
     running: datetime | None = None
     in_service: datetime | None = None
     healthy: tuple[HealthySince, ...] = ()
+
+
+def source_name(source: str) -> str:
+    """Returns the short name of a traffic source: in the ARN of a target group, that of the group.
+
+    >>> source_name("arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/web/6d0ecf831eec9f09")
+    'web'
+    """
+    return source.partition("targetgroup/")[2].partition("/")[0] or source

@@ -23,6 +23,9 @@ from troop.bench.records.record import RunStatus
 from troop.chaos.decisions import TERMINATE
 from troop.chaos.events import OPEN, Event, Status, in_words, is_on_demand
 from troop.chaos.policy import PARSERS, Policy
+from troop.chaos.stages import source_name
+from troop.chaos.verdict import VerdictValue
+from troop.chaos.verdict_rules import recovery_bounds
 from troop.dashboard.commands import Command, Shell
 from troop.dashboard.console import Console
 from troop.dashboard.views import (
@@ -62,10 +65,10 @@ _TEMPLATES: Mapping[type[Any], tuple[str, int]] = {
 """
 
 _TONES = {
-    "good": {Status.RECOVERED, RunStatus.SUCCEEDED},
-    "bad": {Status.UNRECOVERED, RunStatus.FAILED},
+    "good": {Status.RECOVERED, RunStatus.SUCCEEDED, VerdictValue.HELD},
+    "bad": {Status.UNRECOVERED, RunStatus.FAILED, VerdictValue.BROKEN},
     "busy": {*OPEN, RunStatus.ADMITTED, RunStatus.RUNNING, RunStatus.STOPPING},
-    "odd": {Status.ABANDONED, RunStatus.PARTIAL},
+    "odd": {Status.ABANDONED, RunStatus.PARTIAL, VerdictValue.UNKNOWN},
 }
 
 
@@ -110,12 +113,28 @@ class Frame:
         return (self.now + timedelta(days=7)).date()
 
     def recovery(self, event: Event) -> str:
-        """Returns the seconds until the group recovered, or since the termination."""
-        if event.recovery_seconds is not None:
-            return f"{event.recovery_seconds:,.0f} s"
+        """Returns the seconds until the group recovered, within their bounds, or since the termination."""
+        if bounds := recovery_bounds(event):
+            return " to ".join(dict.fromkeys(f"{seconds:,.0f}" for seconds in bounds if seconds) or ["0"]) + " s"
         if event.status is Status.TERMINATED and event.terminated_at:
             return f"{max(0.0, (self.now - event.terminated_at).total_seconds()):,.0f} s so far"
         return ""
+
+    def stages(self, event: Event) -> str:
+        """Returns the seconds after which each stage of the recovery was reached; "" if they were not recorded."""
+        began, stages = event.terminated_at, event.stages
+        if began is None or stages is None:
+            return ""
+        reached = {
+            "noticed": stages.noticed,
+            "launched": stages.launched,
+            "running": stages.running,
+            "in service": stages.in_service,
+        } | {f"healthy in {source_name(one.source)}": one.at for one in stages.healthy}
+        return ", ".join(
+            f"{name} {f'after {max(0.0, (at - began).total_seconds()):,.0f} s' if at else 'not known'}"
+            for name, at in reached.items()
+        )
 
 
 def page(view: View, frame: Frame) -> str:
@@ -166,6 +185,7 @@ def _templates() -> Environment:
         "KINDS": KINDS,
         "OLD_SECONDS": OLD_SECONDS,
         "STATUSES": [status.value for status in Status],
+        "VERDICTS": [value.value for value in VerdictValue],
         "in_words": in_words,
         "is_on_demand": is_on_demand,
         "settable": _settable,

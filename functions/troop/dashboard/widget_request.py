@@ -15,6 +15,7 @@ from typing import Any
 
 from troop.chaos.events import Status
 from troop.chaos.units import LONGEST_UNIT
+from troop.chaos.verdict import VerdictValue
 from troop.shared import values
 
 LONGEST_POSITION = 4096
@@ -64,6 +65,7 @@ PARAMETERS: Mapping[Widget, Mapping[str, Parameter]] = {
         "limit": Parameter(values.whole(1, _LIMIT), f"events per page, 1 to {_LIMIT}", 15),
         "unit": Parameter(_UNIT, "only events of this unit"),
         "status": Parameter(values.one_of(*Status), "only events with this status: " + ", ".join(Status)),
+        "verdict": Parameter(values.one_of(*VerdictValue), "only events with this verdict: " + ", ".join(VerdictValue)),
         "position": _POSITION,
     },
     Widget.DECISIONS: {

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import unquote
@@ -15,11 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.unit.chaos.build import TARGETS
 from tests.unit.dashboard import build
 from tests.unit.dashboard.build import frame, looked_at, sourced
 from troop.bench.records.record import RunStatus
-from troop.chaos.events import Status
+from troop.chaos.events import Status, Watch
 from troop.chaos.facts import UnitState
+from troop.chaos.stages import HealthySince, Stages
+from troop.chaos.verdict import Verdict, VerdictValue
 from troop.dashboard.console import Console
 from troop.dashboard.page import LARGEST, TooLargeError, message, page
 from troop.dashboard.views import RunRow, RunsView, View, latest
@@ -257,6 +260,36 @@ def test_page_has_its_text(name: str, says: list[str]) -> None:
     text = " ".join(Tree(page(build.views()[name], frame(looked_at()))).text.split())
     for words in says:
         assert words in text
+
+
+def test_events_have_their_stages_and_verdict() -> None:
+    after = [build.NOW - timedelta(minutes=9) + timedelta(seconds=s) for s in range(200)]
+    stages = Stages(after[4], after[9], None, after[71], (HealthySince(TARGETS, after[190]), HealthySince("classic")))
+    broken = Verdict(VerdictValue.BROKEN, "alarm errors went off", after[199], after[0], after[199])
+    recovery: dict[str, Any] = {
+        "terminated_at": after[0],
+        "recovered_at": after[190],
+        "watch": Watch(short_at=after[187]),
+        "stages": stages,
+        "settles_at": after[199],
+    }
+    view = replace(
+        build.events_view(verdict="BROKEN"),
+        events=[
+            build.event(Status.RECOVERED, "web", 9, verdict=broken, **recovery),
+            build.event(Status.RECOVERED, "db", 9, **recovery),
+            build.event(Status.RECOVERED, "old"),
+        ],
+    )
+    html = page(view, frame(looked_at()))
+    text = " ".join(Tree(html).text.split())
+    assert (
+        "187 to 190 sBROKEN alarm errors went off noticed after 4 s, launched after 9 s, running not known, "
+        "in service after 71 s, healthy in web after 190 s, healthy in classic not known" in text
+    )
+    assert "187 to 190 sverdict from 23:40 on noticed" in text
+    assert text.count("noticed") == 2, "an event of an earlier version has no stages"
+    assert '<option value="BROKEN" selected>' in html
 
 
 def test_a_sentence_is_escaped_too() -> None:

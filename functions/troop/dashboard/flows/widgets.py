@@ -93,7 +93,7 @@ class Widgets:
                 return self._live(request)
 
     def _events(self, request: WidgetRequest) -> EventsView:
-        event_filter = EventFilter(unit=request["unit"], status=request["status"])
+        event_filter = EventFilter(unit=request["unit"], status=request["status"], verdict=request["verdict"])
         page = self.events.page(event_filter, request["limit"], request["position"])
         return EventsView(request, self.state.switch(), page.events, page.position)
 

@@ -11,8 +11,9 @@ import pytest
 from infra import ROOT
 from tests.aws_facts.sources import model, text_of
 from troop.bench.aws import fleet_reader
-from troop.chaos.aws.groups import LEAVING, REFRESH_ENDED
+from troop.chaos.aws.groups import ALARM_TYPES, LEAVING, REFRESH_ENDED
 from troop.chaos.guards import NEEDED_PROCESSES
+from troop.chaos.verdict_rules import ALARM, INSUFFICIENT_DATA, OK
 
 HARMS = ("terminates", "deletes", "spends", "hides")
 FACTS: dict[str, list[dict[str, str]]] = tomllib.loads(Path(__file__).with_name("facts.toml").read_text())
@@ -53,6 +54,12 @@ def test_a_refresh_whose_status_is_new_counts_as_under_way() -> None:
     statuses = _values("autoscaling", "InstanceRefreshStatus")
     under_way = {"Pending", "InProgress", "Cancelling", "RollbackInProgress", "Baking"}
     assert statuses - REFRESH_ENDED == under_way
+
+
+def test_verdicts_know_the_states_and_the_history_of_alarms() -> None:
+    assert _values("cloudwatch", "StateValue") == {OK, ALARM, INSUFFICIENT_DATA}
+    assert {"StateUpdate", "ConfigurationUpdate"} <= _values("cloudwatch", "HistoryItemType")
+    assert set(ALARM_TYPES) == _values("cloudwatch", "AlarmType") - {"LogAlarm"}
 
 
 def test_a_transaction_has_its_token_from_the_sdk() -> None:

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import accumulate
 
 WINDOW = timedelta(hours=1)
 """The time in which broken units count together."""
 
-MOST_EVENTS, MOST_ALARMS = 50, 20
-"""The most events that are kept, the newest ones, and the most alarms of each: an item has at most 400 KB."""
+LARGEST_COUNT = 300_000
+"""The most bytes of the names in the events that are kept, the newest ones: an item has at most 400 KB."""
 
 LONGEST_WHY = 2000
+
+_OVERHEAD = 40
+"""Bytes of attribute names and types, and of the moment, for each name of an event; rather too many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,14 @@ class BrokenEvent:
 def recent(broken: Sequence[BrokenEvent], new: BrokenEvent) -> tuple[BrokenEvent, ...]:
     """Adds an event to those of the last hour, and drops older ones. Their order is that of the verdicts."""
     earlier = [one for one in broken if one.event_id != new.event_id and new.at - one.at <= WINDOW]
-    return (*earlier, new)[-MOST_EVENTS:]
+    newest_first = [new, *reversed(earlier)]
+    sizes = accumulate(map(_size, newest_first))
+    return tuple(reversed([one for one, size in zip(newest_first, sizes, strict=True) if size <= LARGEST_COUNT]))
+
+
+def _size(event: BrokenEvent) -> int:
+    names = (event.event_id, event.unit, *event.alarms)
+    return sum(len(name.encode()) + _OVERHEAD for name in names)
 
 
 def causes(broken: Sequence[BrokenEvent]) -> list[tuple[BrokenEvent, ...]]:

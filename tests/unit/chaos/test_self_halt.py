@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from random import Random
 
@@ -10,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.chaos.build import at
-from troop.chaos.self_halt import MOST_EVENTS, BrokenEvent, causes, recent, self_halt
+from troop.chaos.self_halt import BrokenEvent, causes, recent, self_halt
+from troop.shared.codec import to_document
 
 NOON = at("12:00")
 
@@ -68,13 +70,22 @@ def test_events_count_for_an_hour() -> None:
     assert [event.unit for event in newest] == ["b", "c", "d"]
 
 
-def test_an_event_counts_once_and_the_newest_stay() -> None:
+def test_an_event_counts_once() -> None:
+    events = recent((), broken("a"))
+    assert recent(events, broken("a")) == events
+
+
+def test_the_newest_events_that_fit_into_an_item_stay() -> None:
     many: tuple[BrokenEvent, ...] = ()
-    for number in range(MOST_EVENTS + 5):
+    for number in range(200):
         many = recent(many, broken(f"unit-{number}"))
-    assert len(many) == MOST_EVENTS
-    assert many[-1] == broken(f"unit-{MOST_EVENTS + 4}")
-    assert recent(many, many[-1]) == many
+    assert len(many) == 200
+    for number in range(40):
+        many = recent(many, broken(f"large-{number}", *(f"{number}-{n}".ljust(255) for n in range(50))))
+    assert many[-1].unit == "large-39"
+    item = {f"{at}": to_document(event) for at, event in enumerate(many)}
+    assert 150_000 < len(json.dumps(item)) < 400_000
+    assert len(recent((), broken("u" * 255, *(f"{n}".ljust(255) for n in range(50))))) == 1
 
 
 EVENTS = st.lists(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from troop.chaos.events import SCHEMA, Event
-from troop.chaos.self_halt import MOST_ALARMS, BrokenEvent, SelfHalt, recent, self_halt
+from troop.chaos.self_halt import BrokenEvent, SelfHalt, recent, self_halt
 from troop.chaos.verdict_rules import went_off
 from troop.shared import codec
 from troop.shared.aws.dynamo import plain, typed
@@ -38,8 +38,8 @@ class BrokenUnits:
         """
         assert event.verdict
         read = self._read(BROKEN)
-        alarms = went_off(event.verdict)[:MOST_ALARMS]
-        events = recent(_events(read), BrokenEvent(event.event_id, event.unit, event.verdict.at, alarms))
+        broken = BrokenEvent(event.event_id, event.unit, event.verdict.at, went_off(event.verdict))
+        events = recent(_events(read), broken)
         parts = [self._broken(read.get("version"), events)]
         halt = self_halt(events, self.halt_after, event.verdict.at)
         if halt and not self._read(SELF_HALT):

@@ -39,36 +39,41 @@ class Step:
     after: str
 
 
-def steps(event: Mapping[str, Any]) -> Iterator[Step]:
-    """Yields the steps in their order, those without a known moment too. An event without a termination has none.
+def steps(event: Mapping[str, Any]) -> list[Step]:
+    """Returns the steps in their order, those without a known moment too. An event without a termination has none.
 
     Args:
         event: as GET /events/{id} returns it; one of an earlier version lacks the stages.
     """
     began = event.get("terminated_at")
     if not began:
-        return
-    yield Step("terminated", f"{event['instance_id']} was terminated", began, duration(0))
-    is_open, stages = event["status"] in _OPEN, event.get("stages")
-    if stages:
-        named = [(name, words, stages[name]) for name, words in _STAGES.items()]
-        named += [
-            (f"healthy in {one['source']}", f"the replacement was healthy in {source_name(one['source'])}", one["at"])
-            for one in stages["healthy"]
-        ]
-        for name, words, at in named:
-            yield Step(name, words, at, _after(began, at) if at else "not yet" if is_open else "not known")
-    else:
-        yield Step("stages", "stages of the recovery", None, "not yet" if is_open else "not recorded")
+        return []
+    taken = [Step("terminated", f"{event['instance_id']} was terminated", began, duration(0)), *_stages(event, began)]
+    if recovered := event.get("recovered_at"):
+        taken.append(Step("recovered", "the group had recovered", recovered, recovery(event)))
+    elif event["status"] == Status.UNRECOVERED:
+        taken.append(Step("unrecovered", "the group did not recover in time", None, ""))
+    if verdict := event.get("verdict"):
+        taken.append(Step("verdict", f"verdict: {verdict['value']}", verdict["at"], _after(began, verdict["at"])))
     if abort := event.get("abort"):
         words = f"alarm {abort['alarm']} went off: no further chaos for the unit"
-        yield Step("abort", words, abort["at"], _after(began, abort["at"]))
-    if recovered := event.get("recovered_at"):
-        yield Step("recovered", "the group had recovered", recovered, recovery(event))
-    elif event["status"] == Status.UNRECOVERED:
-        yield Step("unrecovered", "the group did not recover in time", None, "")
-    if verdict := event.get("verdict"):
-        yield Step("verdict", f"verdict: {verdict['value']}", verdict["at"], _after(began, verdict["at"]))
+        place = 1 + max((n for n, one in enumerate(taken) if one.at and one.at <= abort["at"]), default=0)
+        taken.insert(place, Step("abort", words, abort["at"], _after(began, abort["at"])))
+    return taken
+
+
+def _stages(event: Mapping[str, Any], began: str) -> Iterator[Step]:
+    is_open, stages = event["status"] in _OPEN, event.get("stages")
+    if not stages:
+        yield Step("stages", "stages of the recovery", None, "not yet" if is_open else "not recorded")
+        return
+    reached = [(name, words, stages[name]) for name, words in _STAGES.items()]
+    reached += [
+        (f"healthy in {one['source']}", f"the replacement was healthy in {source_name(one['source'])}", one["at"])
+        for one in stages["healthy"]
+    ]
+    for name, words, at in reached:
+        yield Step(name, words, at, _after(began, at) if at else "not yet" if is_open else "not known")
 
 
 def _after(began: str, at: str) -> str:

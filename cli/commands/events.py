@@ -170,7 +170,7 @@ def describe(event: Mapping[str, Any]) -> None:
     ]
     always = ("status", "hypothesis", "verdict")
     show.table(("", ""), [fact for fact in facts if fact[1] or fact[0] in always])
-    if taken := list(course.steps(event)):
+    if taken := course.steps(event):
         rows = [(step.after, step.words, show.moment(step.at) if step.at else None) for step in taken]
         show.table(("after", "course", "at"), rows, title="\nCourse", drop=("at",))
     if states := course.alarm_states(event):

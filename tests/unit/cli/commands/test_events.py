@@ -196,9 +196,9 @@ def test_one_event_has_its_stages_and_what_led_to_its_verdict(run: Run, api: Fak
         ["9 s", "Auto Scaling launched a replacement"],
         ["not known", "the replacement was running"],
         ["70 s", "the replacement was in service"],
+        ["89 s", "alarm errors went off: no further chaos for the unit"],
         ["3 min 10 s", "the replacement was healthy in web"],
         ["not known", "the replacement was healthy in classic"],
-        ["89 s", "alarm errors went off: no further chaos for the unit"],
         ["3 min 7 s to 3 min 10 s", "the group had recovered"],
         ["3 min 13 s", "verdict: BROKEN"],
     ]

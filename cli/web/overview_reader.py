@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from cli.chaos import malformed, overview, year
+from cli.chaos.course import awaits_verdict
 from cli.chaos.units import outlook
 from cli.client.client import EVENTS_PAGE, TroopClient
 from cli.client.open_benchmarks import month_cost, open_fleets, open_runs
@@ -55,8 +56,7 @@ _SHOWN = (
 
 def _can_change(event: Mapping[str, Any]) -> bool:
     """Whether an event is in flight, or awaits its verdict."""
-    awaits = event["status"] == "RECOVERED" and event.get("settles_at") and not event.get("verdict")
-    return event["status"] in _IN_PROGRESS or bool(awaits)
+    return event["status"] in _IN_PROGRESS or awaits_verdict(event)
 
 
 @dataclass

@@ -5,7 +5,7 @@ import { badge, facts, fill, h, heading, kept, link, loading, name } from "./dom
 import { verdictOf } from "./event_words.js";
 import { stamp } from "./freshness.js";
 import { clock, duration, kind, moment, recoveryTime, sentence, unitAddress, words } from "./format.js";
-import { awaitsVerdict, earliest, inFlight, stages } from "./stages.js";
+import { awaitsVerdict, inFlight, least, stages } from "./stages.js";
 import { legend, statesOf, timeline } from "./timeline.js";
 
 const [SOON, LATE, WORST] = [3_000, 30_000, 60_000]; // milliseconds until the next update: after news, without any, after errors
@@ -119,12 +119,12 @@ function course(event) {
   const claimed = { what: "Claimed", at: event.at };
   if (!event.terminated_at) return [claimed, { what: "Terminated", without: event.status === "CLAIMED" ? "not yet" : "not by Troop" }];
   const { status, recover_by: until, abort, verdict } = event;
-  const bound = earliest(event);
+  const bound = least(event);
   const steps = [
     claimed,
     { what: "AWS accepted the request", at: event.terminated_at },
     ...stages(event),
-    { what: "Recovered", at: event.recovered_at, more: bound && `or earlier, after +${recoveryTime((Date.parse(bound) - Date.parse(event.terminated_at)) / 1000)}`, without: [NO_RECOVERY[status], status === "TERMINATED" && until && [": it has time until ", moment(until)]] },
+    { what: "Recovered", at: event.recovered_at, more: bound && `or earlier, after +${recoveryTime(bound)}`, without: [NO_RECOVERY[status], status === "TERMINATED" && until && [": it has time until ", moment(until)]] },
     verdict && { what: "Verdict given", at: verdict.at },
     awaitsVerdict(event) && { what: "Verdict", without: ["expected at ", moment(event.settles_at)] },
   ].filter(Boolean);
@@ -136,7 +136,7 @@ function course(event) {
 function step({ what, at, without, more }, since) {
   const seconds = (Date.parse(at) - Date.parse(since ?? at)) / 1000;
   const sign = seconds < 0 ? "\u2212" : "+";
-  return h("li", { class: at ? "done" : null }, h("strong", {}, what), at ? moment(at) : h("span", { class: "muted" }, without), at && since && h("span", { class: "muted" }, `${sign}${recoveryTime(Math.abs(seconds))}`, more && `, ${more}`));
+  return h("li", { class: at ? "done" : null }, h("strong", {}, what), at ? moment(at) : h("span", { class: "muted" }, without), at && since && h("span", { class: more ? "muted long" : "muted" }, `${sign}${recoveryTime(Math.abs(seconds))}`, more && `, ${more}`));
 }
 
 /** What had to stay true, as the policy said at the claim. */

@@ -25,8 +25,5 @@ export function stages(event) {
   return [...STAGES.map(([key, what]) => ({ key, what, at: event.stages[key], without })), ...healthy];
 }
 
-/** The moment from which on the group can have recovered, an ISO text; null if its recovery has no such bound. */
-export function earliest({ short_at: short, recovered_at: at, stages: known }) {
-  const bound = [short, known?.in_service].filter(Boolean).sort().at(-1);
-  return at && bound && bound < at ? bound : null;
-}
+/** The seconds that the recovery took at least; null if no check found the group short before. */
+export const least = ({ recovery_at_least: seconds, recovery_seconds: most }) => (seconds && seconds < most ? seconds : null);

@@ -2,7 +2,7 @@
 
 import { fitted, s, stepTo, tickText } from "./charts.js";
 import { duration, recoveryTime, words } from "./format.js";
-import { awaitsVerdict, earliest, inFlight, stages } from "./stages.js";
+import { awaitsVerdict, inFlight, least, stages } from "./stages.js";
 
 const MOST_ALARMS = 8; // rows; alarms that went off come first
 const NARROW = 560; // pixels: below it, the name of a row is above its bar
@@ -57,7 +57,7 @@ const past = (seconds) => `+${recoveryTime(seconds)}`;
 function recovery(event, at, now) {
   const what = "Recovered";
   const [to, limit] = [at(event.recovered_at), event.hypothesis?.recovery_within];
-  if (to !== null) return { kind: limit && to > limit ? "recovered late" : "recovered", what, value: past(to), from: 0, to, sure: at(earliest(event)) ?? to };
+  if (to !== null) return { kind: limit && to > limit ? "recovered late" : "recovered", what, value: past(to), from: 0, to, sure: least(event) ?? to };
   const end = inFlight(event) ? Math.max(0, (now - Date.parse(event.terminated_at)) / 1000) : at(event.verdict?.until ?? event.recover_by);
   return { kind: inFlight(event) ? "recovered open" : "recovered late open", what, value: LOST[event.status] ?? "not yet", from: 0, to: end };
 }
@@ -141,7 +141,7 @@ export function legend(event) {
   const rows = rowsOf(event, Date.now());
   const seen = new Set(rows.flatMap(({ bands }) => bands ?? []).map(({ state }) => state));
   return [
-    ...(earliest(event) ? [["unsure", "between the last check that found it short and the first that found it whole"]] : []),
+    ...(least(event) ? [["unsure", "between the last check that found it short and the first that found it whole"]] : []),
     ...Object.entries(BAND).filter(([state]) => seen.has(state)).map(([state, [, label]]) => [state, label === "OK" ? "alarm OK" : label === "ALARM" ? "alarm went off" : "alarm without data"]),
     ...(scale(rows).knee === null ? [] : [["knee", "after the recovery, time is drawn tighter"]]),
   ];

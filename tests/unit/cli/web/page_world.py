@@ -142,6 +142,7 @@ def termination(unit: str, day: str = "2026-11-20", status: str = "RECOVERED", *
             "recover_by": at(1800),
             "recovered_at": at(65),
             "recovery_seconds": 65.0,
+            "recovery_at_least": 61.0,
             "short_at": at(61),
             "launch_failure": "",
             "stages": {

@@ -166,6 +166,8 @@ def test_the_deployments_own_halt_is_on_top_and_is_resumed_there(looking: Lookin
     expect(row.get_by_role("link", name="api/orders")).to_have_attribute("href", "#/events/od~api~2Forders~23key")
     expect(row.get_by_role("link", name="ledger")).to_have_attribute("href", f"#/events/{today()}~ledger")
     expect(page.locator("#switch")).to_contain_text(f"the deployment halted itself: {why}")
+    assert accessibility.findings(page) == []
+    assert accessibility.overflow(page) == 0
     row.get_by_role("button", name="Resume").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("Broken units stay out of chaos until their owners return them.")

@@ -37,6 +37,10 @@ class Commands(LazyGroup):
             "cli.commands.changes:changes",
             "Show who changed policies and the switch, when, and from what to what, newest first.",
         ),
+        "report": (
+            "cli.commands.report:report",
+            "Write a report of a period, by default the last quarter: terminations, verdicts and recoveries, by owner.",
+        ),
         "groups": (
             "cli.commands.groups:groups",
             "List all Auto Scaling groups with their policy, and why those that do not take part are skipped.",

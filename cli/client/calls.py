@@ -89,15 +89,17 @@ class Calls:
         for page in self.pages(name, page_size):
             yield from page
 
-    def pages(self, name: str, page_size: int) -> Iterator[list[dict[str, Any]]]:
-        """Yields the entries of each page of a listing."""
-        query = {"limit": str(page_size)}
+    def pages(
+        self, name: str, page_size: int, query: Mapping[str, str] | None = None
+    ) -> Iterator[list[dict[str, Any]]]:
+        """Yields the entries of each page of a listing. ``query``: its parameters but limit and cursor."""
+        first = {**(query or {}), "limit": str(page_size)}
+        page = self.ok("GET", name, first)
         while True:
-            page = self.ok("GET", name, query)
             yield page[name]
             if not page.get("cursor"):
                 return
-            query = {"limit": str(page_size), "cursor": page["cursor"]}
+            page = self.ok("GET", name, {**first, "cursor": page["cursor"]})
 
     def checked(self, answer: Answer, method: str, path: str) -> dict[str, Any]:
         """Returns the body of an answer with status 200.

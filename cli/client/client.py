@@ -52,6 +52,10 @@ class TroopClient:
         """Lists up to ``limit`` events, newest first. ``query``: parameters of GET /events but limit and cursor."""
         return listed(lambda page: self.calls.ok("GET", "events", {**query, **page}), "events", limit, EVENTS_PAGE)
 
+    def event_pages(self, query: Mapping[str, str]) -> Iterator[list[dict[str, Any]]]:
+        """Yields the events of each page, newest first, each page once it is needed. ``query``: as for events."""
+        return self.calls.pages("events", EVENTS_PAGE, query)
+
     def decisions(self, query: Mapping[str, str], limit: int) -> list[dict[str, Any]]:
         """Lists up to ``limit`` decisions, newest first. ``query``: parameters of GET /decisions, as for events."""
         return listed(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-import webbrowser
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +11,7 @@ import typer
 
 from cli.bench import report_source
 from cli.client.connection import connection
-from cli.shared import show
+from cli.shared import pages, show
 from cli.shared.errors import CliError, Exit
 from troop.bench.definition.names import REPORT_HTML, REPORT_JSON, RUN
 from troop.bench.definition.phase_limits import FAILED
@@ -60,7 +58,7 @@ def report(
         body = document if as_json else page(local_report)
         usual = Path(source, REPORT_HTML)
         if not as_json and output is None:
-            _write(Path(source, REPORT_JSON), document, os.O_NOFOLLOW)
+            pages.write(Path(source, REPORT_JSON), document)
     else:
         raise CliError(
             Exit.USAGE, f"{source} is not a run's id (`troop bench list` lists them), and there is no such folder"
@@ -72,10 +70,10 @@ def report(
         sys.stdout.buffer.flush()
     else:
         path = usual if output is None else Path(output)
-        _write(path, body, os.O_NOFOLLOW if output is None else 0)
+        pages.write(path, body, through_links=output is not None)
         show.say(f"the report: {path}")
         if in_browser:
-            _open(path)
+            pages.open_in_browser(path)
     if _has_failed(body, as_json):
         raise CliError(Exit.LIMITS_MISSED, f"{source} does not hold its limits: the report shows which")
 
@@ -98,22 +96,3 @@ def page(report: Report) -> bytes:
         return report_page(report, chart_script()).encode()
     except TroopError as error:
         raise CliError(Exit.FAILED, str(error)) from None
-
-
-def _write(path: Path, body: bytes, flags: int) -> None:
-    """Writes a file. ``flags`` prevent following links in a folder that may be another user's."""
-    try:
-        with open(path, "wb", opener=lambda name, usual: os.open(name, usual | flags, 0o666)) as file:
-            file.write(body)
-    except OSError as error:
-        raise CliError(Exit.FAILED, f"{path} cannot be written: {error.strerror or error}") from None
-
-
-def _open(path: Path) -> None:
-    address = path.resolve().as_uri()
-    try:
-        opened = webbrowser.open(address)
-    except webbrowser.Error:
-        opened = False
-    if not opened:
-        show.note(f"no browser found; open the report yourself: {address}")

@@ -16,6 +16,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "why": ("troop why web", "troop why web --day yesterday --all"),
     "changes": ("troop changes --since yesterday", "troop changes --unit web -o json"),
+    "report": ("troop report --open", "troop report --from 2026-07-01 --to 2026-09-30 -o q3.html"),
     "groups": (
         "troop groups --takes-part no --sort owner",
         "troop groups --owner payments --skipped-because alarm -o wide",

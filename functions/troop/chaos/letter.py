@@ -10,7 +10,7 @@ from troop.shared.formatting import counted, duration
 from troop.shared.zones import Zone
 
 MOST_OWNERS = 40
-MOST_NAMES = 5
+MOST_NAMES = 3
 """The most owners of a letter, and the most units that a line names in one place: a topic accepts 256 KB, and readers
 accept less.
 """
@@ -52,25 +52,29 @@ def letter(summary: Mapping[str, Any]) -> list[str]:
         owner = _short(row["owner"] or "no owner")
         lines.append(f"{owner}: {counted(row['terminations'], 'termination')}{''.join(_parts(row, summary))}.")
     if len(owners) > MOST_OWNERS:
-        lines.append(f"{counted(len(owners) - MOST_OWNERS, 'more owner')}: the report has all of them.")
+        lines.append(f"{counted(len(owners) - MOST_OWNERS, 'more owner')}: `troop report` has all of them.")
     return lines
 
 
 def _parts(row: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
-    def own(name: str) -> list[Mapping[str, Any]]:
-        return [one for one in summary[name] if one["owner"] == row["owner"]]
-
+    """Yields what is told of an owner. Units come from their counts, because lists of events are bounded."""
+    units = [one for one in summary["units"] if one["owner"] == row["owner"]]
     yield _verdicts(row)
     if row["recovery"]["count"]:
         yield f"; recovered in {_seconds(row['recovery']['median'])} (median)"
-    yield _named("; broken or not recovered: ", [one["unit"] for one in own("broken")])
-    yield _named("; verdict unknown: ", [one["unit"] for one in own("unknown")])
-    slow = {
+    yield _named(
+        "; broken or not recovered: ", [_short(one["unit"]) for one in units if one["broken"] or one["unrecovered"]]
+    )
+    yield _named("; verdict unknown: ", [_short(one["unit"]) for one in units if one["unknown"]])
+    slow = {one["unit"]: _short(one["unit"]) for one in units if one["slower"]}
+    slowest = {
         one["unit"]: f"{_short(one['unit'])} ({_seconds(one['seconds'])}, usually {_seconds(one['usual_seconds'])})"
-        for one in reversed(own("slower"))  # of several of one unit, the slowest stays
+        for one in reversed(summary["slower"])  # of several of one unit, the slowest stays
+        if one["unit"] in slow
     }
-    yield _named("; slower than before: ", list(slow.values())[::-1])
-    yield _named("; held again: ", [one["unit"] for one in own("mended")])
+    ordered = dict.fromkeys([one["unit"] for one in summary["slower"] if one["unit"] in slow]) | slow | slowest
+    yield _named("; slower than before: ", [name for name in ordered.values() if name])
+    yield _named("; held again: ", [_short(one["unit"]) for one in summary["mended"] if one["owner"] == row["owner"]])
 
 
 def _verdicts(counts: Mapping[str, Any]) -> str:
@@ -86,11 +90,10 @@ def _verdicts(counts: Mapping[str, Any]) -> str:
 
 
 def _named(head: str, names: Sequence[str]) -> str:
-    each = list(dict.fromkeys(map(_short, names)))
-    if not each:
+    if not names:
         return ""
-    more = len(each) - MOST_NAMES
-    return head + ", ".join(each[:MOST_NAMES]) + (f" and {more:,} more" if more > 0 else "")
+    more = len(names) - MOST_NAMES
+    return head + ", ".join(names[:MOST_NAMES]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _seconds(seconds: float) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 import math
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -127,7 +127,7 @@ class _Counts:
     unrecovered: int = 0
     slower: int = 0
     recoveries: array[float] = field(default_factory=lambda: array("d"))
-    stages: dict[str, array[float]] = field(default_factory=dict)
+    stages: defaultdict[str, array[float]] = field(default_factory=lambda: defaultdict(lambda: array("d")))
 
     def add(self, outcome: Outcome) -> None:
         self.verdicts[outcome.verdict] += 1
@@ -135,7 +135,7 @@ class _Counts:
         if outcome.seconds is not None:
             self.recoveries.append(outcome.seconds)
         for stage, seconds in outcome.stages.items():
-            self.stages.setdefault(stage, array("d")).append(seconds)
+            self.stages[stage].append(seconds)
 
     def include(self, other: _Counts) -> None:
         self.verdicts += other.verdicts
@@ -143,7 +143,7 @@ class _Counts:
         self.slower += other.slower
         self.recoveries.extend(other.recoveries)
         for stage, seconds in other.stages.items():
-            self.stages.setdefault(stage, array("d")).extend(seconds)
+            self.stages[stage].extend(seconds)
 
     def document(self) -> dict[str, Any]:
         return {
@@ -182,8 +182,8 @@ class Period:
         """
         self.since, self.until, self.first, self.last = since, until, first, last
         self.oldest: datetime | None = None
-        self._units: dict[str, _Unit] = {}
-        self._weeks: dict[date, _Counts] = {}
+        self._units: defaultdict[str, _Unit] = defaultdict(_Unit)
+        self._weeks: defaultdict[date, _Counts] = defaultdict(_Counts)
         self._others: Counter[str] = Counter()
         self._lists: dict[str, list[dict[str, Any]]] = {"broken": [], "unknown": []}
         self._slowest: list[tuple[float, str, Compared[_Recovery]]] = []
@@ -209,8 +209,7 @@ class Period:
                 self._compare(compared)
 
     def _count(self, outcome: Outcome) -> None:
-        unit = self._units.setdefault(outcome.unit, _Unit())
-        week = self._weeks.setdefault(_monday(outcome.day), _Counts())
+        unit, week = self._units[outcome.unit], self._weeks[_monday(outcome.day)]
         unit.add(outcome)
         week.add(outcome)
         unit.owner = unit.owner or outcome.owner

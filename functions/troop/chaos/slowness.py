@@ -107,4 +107,5 @@ class Slowness(Generic[T]):
         at, seconds, subject = recoveries.popleft()
         if subject is not None:
             self.waiting -= 1
-            yield Compared(subject, seconds, usual([before for then, before, _ in recoveries if at - then <= RECENT]))
+            since = at - RECENT
+            yield Compared(subject, seconds, usual([before for then, before, _ in recoveries if then >= since]))

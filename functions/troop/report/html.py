@@ -81,6 +81,7 @@ _TURNING: Final = dict.fromkeys([0, *range(0x202A, 0x202F), *range(0x2066, 0x206
 """Characters that change the text direction, and NUL, which HTML does not allow."""
 
 
+_NO_SCRIPTS: Final = "'none'"
 FAILED_PAGE: Final = b'<meta name="troop-verdict" content="FAILED">'
 """Part of the page of a report whose results do not hold the limits, for the command's exit code."""
 
@@ -98,7 +99,7 @@ def report_page(report: Report, script: str) -> str:
     by_phase = len(pairs) == len({phase for phase, _ in pairs})  # then a role need not be told beside its phase
     reason = (report.run.reason or "").split("\n")[0].rstrip(".")
     limits, limits_left_out = limit_rows.shown_rows(report)
-    return _page(
+    return page(
         "report.html",
         ("over_time.js", "parameters.js", "report.js"),
         script,
@@ -165,7 +166,7 @@ def comparison_page(comparison: Comparison, script: str, a: Sequence[Cell] = (),
     named = [verdicts.full_name(row) for row in comparison.rows]
     sized = verdicts.without_parts(comparison.rows)
     entries = [*over_time.entries(a, "A: ", half), *over_time.entries(b, "B: ", half)]
-    return _page(
+    return page(
         "comparison.html",
         ("over_time.js", "comparison.js"),
         script,
@@ -217,7 +218,7 @@ def history_page(history: Mapping[str, Any], script: str) -> str:
         for n, one in enumerate(history["series"])
     ]
     data = {"unit": history["unit"], "series": series}
-    return _page(
+    return page(
         "history.html", ("history.js",), script, history=history, data=data, is_drawn=history["runs"] >= FEWEST_DRAWN
     )
 
@@ -226,23 +227,29 @@ def _over_time_data(cells: Sequence[Cell], entries: Sequence[dict[str, Any]]) ->
     return {"panels": over_time.panels(cells), "tracks": over_time.tracks(entries)}
 
 
-def _page(template: str, drawn_by: tuple[str, ...], script: str, **values: Any) -> str:
-    drawing = Markup(
-        "".join((TEMPLATES / part).read_text(encoding="utf-8") for part in ("chart.js", "drawing.js", *drawn_by))
-    )
+def page(template: str, drawn_by: tuple[str, ...], script: str, **values: Any) -> str:
+    """Renders a page.
+
+    Args:
+        drawn_by: names of the scripts that draw its charts; empty for a page without scripts.
+        script: as of :func:`report_page`; "" for a page without scripts.
+        values: what the template uses.
+    """
+    parts = ("chart.js", "drawing.js", *drawn_by) if drawn_by else ()
+    drawing = Markup("".join((TEMPLATES / part).read_text(encoding="utf-8") for part in parts))
     library = Markup(script.replace("</script", r"<\/script"))
-    page = (
+    rendered = (
         _environment()
         .get_template(template)
         .render(
             style=Markup((TEMPLATES / "style.css").read_text(encoding="utf-8")),
             library=library,
             drawing=drawing,
-            policy=_policy(library, drawing),
+            policy=_policy(library, drawing) if drawn_by else _policy(),
             **values,
         )
     )
-    return page.encode("utf-8", "replace").decode("utf-8")  # unpaired surrogates cannot be written to a file
+    return rendered.encode("utf-8", "replace").decode("utf-8")  # unpaired surrogates cannot be written to a file
 
 
 def _policy(*scripts: str) -> str:
@@ -252,7 +259,7 @@ def _policy(*scripts: str) -> str:
         for text in scripts
     )
     return (
-        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
+        f"default-src 'none'; script-src {hashes or _NO_SCRIPTS}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
 

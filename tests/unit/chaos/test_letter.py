@@ -50,7 +50,7 @@ def test_letter_stays_short() -> None:
     many = [lost(f"unit-{n}\n{'x' * 300}", owner=f"team-{n % 100}\n" + "y" * 300) for n in range(1000)]
     lines = letter(summary(many))
     assert len(lines) == MOST_OWNERS + 2
-    assert lines[-1] == "60 more owners: the report has all of them."
+    assert lines[-1] == "60 more owners: `troop report` has all of them."
     assert all("\n" not in line and len(line) < 200 + 110 * MOST_NAMES for line in lines)
 
 

@@ -332,9 +332,8 @@ class FakeApi:
 def _matches(event: Mapping[str, Any], query: Mapping[str, str]) -> bool:
     filters = {key: value for key, value in query.items() if key in ("unit", "group", "status")}
     judged = query.get("verdict") in (None, (event.get("verdict") or {}).get("value"))
-    return (
-        judged and all(event[key] == value for key, value in filters.items()) and event["at"] >= query.get("since", "")
-    )
+    inside = query.get("since", "") <= event["at"] < query.get("until", "9")
+    return judged and inside and all(event[key] == value for key, value in filters.items())
 
 
 @pytest.fixture(autouse=True)

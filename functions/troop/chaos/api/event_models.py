@@ -119,6 +119,9 @@ class EventOut(BaseModel):
     id: str = Field(description="One URL path segment, for GET /events/{id}")
     event_id: str = Field(description="The key of the item in the table Events")
     unit: str
+    owner: str = Field(
+        description="The unit's owner at the claim; empty without one, and for events of earlier versions"
+    )
     day: date = Field(description="The local day on the unit's calendar")
     status: Status
     at: Moment = Field(description="When it was claimed, or recorded in a leashed deployment")
@@ -177,6 +180,7 @@ class EventOut(BaseModel):
             id=to_url(event.event_id),
             event_id=event.event_id,
             unit=event.unit,
+            owner=event.owner,
             day=event.day,
             status=event.status,
             at=event.at,

@@ -53,7 +53,7 @@ def _numbers(body: Any) -> list[int]:
 def test_newest_first_with_everything_a_reader_needs(account: Account) -> None:
     build, after = Build("lt-1:3", "c7g.large", "ami-1"), Replacement("i-2", Build("lt-1:3", "c7g.large", "ami-2"))
     recovered_at = OVERDUE + timedelta(minutes=1, seconds=42)
-    _put(account, _event(0), _event(1, recovered_at=recovered_at, build=build, replacement=after))
+    _put(account, _event(0), _event(1, owner="team-web", recovered_at=recovered_at, build=build, replacement=after))
     status, body = _get("/events")
     assert status == 200
     assert _numbers(body) == [1, 0]
@@ -62,6 +62,7 @@ def test_newest_first_with_everything_a_reader_needs(account: Account) -> None:
         "id": "2026-11-20~web00001",
         "event_id": "2026-11-20#web00001",
         "unit": "web",
+        "owner": "team-web",
         "day": "2026-11-20",
         "status": "RECOVERED",
         "at": "2026-11-20T22:47:00.000Z",

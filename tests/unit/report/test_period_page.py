@@ -1,0 +1,122 @@
+"""The page of a period: pictures, tables, and text that people have set."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pytest
+
+from tests.unit.chaos.test_period import lost, now, outcome, summary
+from troop.chaos.letter import letter
+from troop.chaos.period import Period
+from troop.report import period_pictures
+from troop.report.html import MOST_ROWS
+from troop.report.period_page import period_page
+from troop.report.period_pictures import BAR, HEIGHT, MOST_BARS, STAGE_WORDS, WIDTH, Weeks
+
+STAGES = {"noticed": 5.0, "launched": 10.0, "in_service": 60.0, "healthy": 20.0, "recovered": 5.0}
+
+
+def document(read: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "deployment": "Troop",
+        "where": "Troop in account 111122223333, region eu-central-1",
+        "created_at": "2026-10-26T09:00:00.000Z",
+        "created_by": "1.2.3",
+        "events_read": 7,
+        "expired": ["Events do not expire: all of the period are read."],
+        "letter": letter(read),
+        **read,
+    }
+
+
+HOSTILE = '<img src=x onerror="alert(1)">\u202e'
+
+
+def test_text_of_people_is_only_text() -> None:
+    page = period_page(
+        document(summary([lost(HOSTILE, owner=HOSTILE, why=HOSTILE), outcome(HOSTILE, "2026-10-08", stages=STAGES)],
+                         [now(HOSTILE + "2", HOSTILE, endless=True)]))
+    )  # fmt: skip
+    assert "<img" not in page
+    assert "\u202e" not in page
+    assert "&lt;img src=x" in page
+    assert "<script" not in page
+    assert "script-src &#39;none&#39;" in page
+
+
+def test_empty_period_has_a_page() -> None:
+    page = period_page(document(Period(datetime(2026, 10, 5, tzinfo=UTC), datetime(2026, 10, 12, tzinfo=UTC),
+                                       date(2026, 10, 5), date(2026, 10, 11)).document([])))  # fmt: skip
+    assert "Nothing was terminated." in page
+    assert "<svg" not in page
+
+
+def test_more_rows_than_a_page_shows_are_counted() -> None:
+    read = summary([], [now(f"unit-{n:05}") for n in range(MOST_ROWS + 7)])
+    page = period_page(document(read))
+    assert page.count('<th scope="row">unit-') == MOST_ROWS
+    assert "7 more units: the JSON file has all." in page
+
+
+WEEKS = summary(
+    [outcome("web", "2026-10-06"), lost("db", "2026-10-06"), outcome("web", "2026-10-20", "unknown", seconds=90.0)]
+)["weeks"]
+
+
+@pytest.mark.parametrize("place", [period_pictures.verdicts_by_week, period_pictures.recoveries_by_week])
+def test_bars_of_weeks_stand_on_the_floor_and_stay_inside(place: Any) -> None:
+    picture: Weeks = place(WEEKS)
+    columns: dict[float, list[period_pictures.Rect]] = {}
+    for bar in picture.bars:
+        columns.setdefault(bar.x, []).append(bar)
+        assert 0 <= bar.x <= bar.x + bar.width <= WIDTH
+        assert 0 <= bar.y <= HEIGHT
+    floor = picture.rows[0][0]
+    for bars in columns.values():
+        assert sum(bar.height for bar in bars) == pytest.approx(floor - min(bar.y for bar in bars))
+        assert max(bar.y + bar.height for bar in bars) == pytest.approx(floor)
+    assert len(columns) == 2  # weeks without terminations have no bar
+    assert [text for _, text in picture.labels] == ["10-05", "10-12", "10-19"]
+
+
+@pytest.mark.parametrize(
+    ("most", "labels"),
+    [(1, ["0", "1"]), (3, ["0", "1", "2", "3"]), (5019, ["0", "2,000", "4,000", "6,000"]), (0, ["0", "1"])],
+)
+def test_scale_has_round_numbers(most: int, labels: list[str]) -> None:
+    week = {"week": "2026-10-05", "held": most, "terminations": most}
+    picture = period_pictures.verdicts_by_week([dict.fromkeys(period_pictures.VERDICTS, 0) | week])
+    assert [text for _, text in picture.rows] == labels
+
+
+def test_long_period_leaves_out_labels_of_weeks() -> None:
+    weeks = [{**WEEKS[0], "week": f"20{n:02}-10-05"} for n in range(53)]
+    assert len(period_pictures.verdicts_by_week(weeks).labels) == 14
+
+
+def test_bars_of_stages_add_up_and_the_slowest_unit_is_the_widest() -> None:
+    slow = {stage: 2 * seconds for stage, seconds in STAGES.items()}
+    read = summary(
+        [outcome("web", stages=STAGES, seconds=100.0), outcome("db", stages=slow, seconds=200.0), outcome("old")]
+    )
+    bars = period_pictures.stage_bars(read["units"], read["totals"])
+    assert [bar.unit for bar in bars] == ["all units", "db", "web"]
+    widths = {bar.unit: sum(part.width for part in bar.parts) for bar in bars}
+    assert (widths["db"], widths["web"]) == (BAR, BAR / 2)
+    for bar in bars:
+        assert [part.style for part in bar.parts] == [f"part{n + 1}" for n in range(len(STAGE_WORDS))]
+        ends = [part.x + part.width for part in bar.parts]
+        assert [part.x for part in bar.parts][1:] == pytest.approx(ends[:-1])
+
+
+def test_stages_are_drawn_of_some_units_only() -> None:
+    read = summary(outcome(f"unit-{n}", stages=STAGES, seconds=float(n)) for n in range(MOST_BARS + 5))
+    bars = period_pictures.stage_bars(read["units"], read["totals"])
+    assert len(bars) == MOST_BARS + 1
+    assert bars[1].unit == f"unit-{MOST_BARS + 4}"
+    page = period_page(document(read))
+    assert len(re.findall(r'<svg class="timeline"', page)) == MOST_BARS + 1
+    assert period_pictures.stage_bars(summary([outcome("old")])["units"], read["totals"]) == []

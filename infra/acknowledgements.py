@@ -98,7 +98,7 @@ def _roles(stack: TroopStack) -> Iterator[Acknowledgement]:
             f"IAM5[Resource::arn:<AWS::Partition>:ec2:{account}:instance/*]",
             "The instances whose protection is read are decided at run time.",
         )
-    for name in ("api", "decide", "check_recovery", "sweep", "terminate"):
+    for name in ("api", "decide", "check_recovery", "hear", "sweep", "terminate"):
         yield Acknowledgement(
             functions.roles[name],
             f"IAM5[Resource::arn:<AWS::Partition>:vpc-lattice:{account}:targetgroup/*]",

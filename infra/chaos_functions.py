@@ -15,11 +15,12 @@ from troop.shared.variables import Variable
 
 @dataclass(frozen=True)
 class ChaosFunctions:
-    """Tasks of the chaos workflow. ``sweep`` also runs on a schedule of its own."""
+    """Tasks of the chaos workflow. ``sweep`` is called by a schedule, too; ``hear`` only by events of AWS."""
 
     decide: lambda_.Function
     terminate: lambda_.Function
     check_recovery: lambda_.Function
+    hear: lambda_.Function
     sweep: lambda_.Function
 
 
@@ -56,7 +57,8 @@ def make_chaos_functions(functions: Functions, data: Data, *, leashed: bool) -> 
             megabytes=256,
         ),
         check_recovery=functions.make(
-            "check_recovery", permissions.check_recovery(data), data.environment(), seconds=60, megabytes=256
+            "check_recovery", permissions.check_recovery(data), data.environment(), seconds=150, megabytes=256
         ),
+        hear=functions.make("hear", permissions.hear(data), data.environment(), seconds=150, megabytes=256),
         sweep=functions.make("sweep", permissions.sweep(data), data.environment(), seconds=120, megabytes=256),
     )

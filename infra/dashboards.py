@@ -35,7 +35,7 @@ WIDTH = 24
 
 MOST_NAMED = 50
 
-WAITED_FOR = ("decide", "terminate", "check_recovery", "sweep", "api", "cell")
+WAITED_FOR = ("decide", "terminate", "sweep", "api", "cell")
 """Functions that a workflow or a person waits for, or with much work in one call."""
 
 TIMED = ("ticks", "teardowns")

@@ -20,6 +20,7 @@ _INTEGRATIONS = {
     name: f"arn:{cdk.Aws.PARTITION}:states:::{action}"
     for name, action in {
         "LambdaInvoke": "lambda:invoke",
+        "LambdaInvokeWithToken": "lambda:invoke.waitForTaskToken",
         "S3GetObject": "s3:getObject",
         "StartExecutionSync": "states:startExecution.sync:2",
     }.items()

@@ -92,6 +92,16 @@ def check_recovery(data: Data) -> list[iam.PolicyStatement]:
     return [*_checks(data), *writes_state(data.state, "check_recovery")]
 
 
+def hear(data: Data) -> list[iam.PolicyStatement]:
+    """Allows finding the terminations in flight that an event of AWS is about, and checking their groups."""
+    return [
+        *_checks(data),
+        allow(["autoscaling:DescribeAutoScalingInstances"], "*"),
+        allow(["dynamodb:Query"], index(data.events, EVENTS_BY_OPEN)),
+        *writes_state(data.state, "hear"),
+    ]
+
+
 def sweep(data: Data) -> list[iam.PolicyStatement]:
     """Allows finding terminations in flight, and checking or ending those that no execution handles."""
     return [
@@ -103,8 +113,9 @@ def sweep(data: Data) -> list[iam.PolicyStatement]:
 
 
 def _checks(data: Data) -> list[iam.PolicyStatement]:
-    """Allows checking a group, and closing its event."""
+    """Allows checking a group, closing its event, and answering the workflow that waits for that."""
     return [
+        allow(["states:SendTaskSuccess"], "*"),  # knows no resources: the token says which task
         allow([*_WATCH, "autoscaling:DescribeScalingActivities", "ec2:DescribeInstances"], "*"),
         _lattice(data),
         # Composite alarms are shown only to callers that may see all; GetMetricData knows no resources.

@@ -11,7 +11,7 @@ from constructs import Construct
 
 from infra.functions import Functions
 
-FUNCTIONS = ("decide", "terminate", "check_recovery", "sweep", "notify", "api", "watchdog", "widgets")
+FUNCTIONS = ("decide", "terminate", "check_recovery", "hear", "sweep", "notify", "api", "watchdog", "widgets")
 BENCHMARK_FUNCTIONS = ("launch", "cell", "fleet", "teardown", "report", "reaper")
 
 
@@ -64,7 +64,7 @@ QUERIES = (
     Query(
         "Terminations and recoveries",
         "terminations, refusals of the final check, recoveries, failed recoveries, and events that a sweep closed",
-        ("terminate", "check_recovery", "sweep"),
+        ("terminate", "check_recovery", "hear", "sweep"),
         (
             "# Without checks of groups that have not recovered yet.",
             "fields @timestamp, event_id, status, reason, instance_id, recovery_seconds, detail, error",
@@ -94,7 +94,7 @@ QUERIES = (
     Query(
         "All of a tick or an event",
         "everything from the decision to the notification; replace `ID` with the tick's execution or the event's id",
-        ("decide", "terminate", "check_recovery", "sweep", "notify"),
+        ("decide", "terminate", "check_recovery", "hear", "sweep", "notify"),
         (
             "# Replace ID with the execution of a tick, or an event's id: the API returns both for every event.",
             "fields @timestamp, service, message, event_id, unit, status, reason, detail, error, execution",

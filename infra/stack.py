@@ -21,6 +21,7 @@ from infra.dashboards import Dashboards, Shown
 from infra.data import Data
 from infra.functions import Functions
 from infra.health_targets import HealthTargets
+from infra.hearing import Hearing
 from infra.keys import set_data_key
 from infra.notifications import Notifications
 from infra.observers import make_observers
@@ -82,6 +83,7 @@ class TroopStack(cdk.Stack):
         self.leashed = settings.chaos.leashed
         self.chaos = make_chaos_functions(self.functions, self.data, leashed=self.leashed)
         self.workflow = ChaosWorkflow(self, "Chaos", settings=settings, data=self.data, functions=self.chaos)
+        Hearing(self, "Hearing", function=self.chaos.hear)
         self.schedules = Schedules(self, "Schedules", settings=settings, workflow=self.workflow)
         targets = HealthTargets(
             self.workflow.machine, self.schedules.group.ref, self.schedules.undelivered, settings.tick_minutes

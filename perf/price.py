@@ -3,7 +3,7 @@
     python -m perf.price [--groups 1000] [--probability 0.2] [--recovery 180]
     python -m perf.price --document     # writes the table in docs/background/costs.md
 
-The number of recovery checks comes from the product (``troop/chaos/recovery.py``); all other arithmetic is here.
+All arithmetic is here. A test of the workflow counts the same transitions.
 Prices are those of us-east-1, in US dollars, from the AWS pages that ``PRICES`` names. Check them before you rely on a
 figure.
 """
@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
-from itertools import accumulate
 
 from infra import ROOT
 from infra.generated import filled, table
-from troop.chaos.recovery import CONFIRM_WAIT, wait_before
+from troop.chaos.recovery import CONFIRM_WAIT
 
 PATH = ROOT / "docs" / "background" / "costs.md"
 
@@ -58,7 +57,13 @@ CLAIM_WRITES = 30
 """Write units to claim, mark and close an event: transactions count twice, and each of the three indices once."""
 
 CHECK_WRITES = 4
-"""Write units of a recovery check: the event and its three indices."""
+"""Write units of a recovery check, or of a token: the event and its three indices."""
+
+ROUND_SECONDS = 120
+"""After so many seconds without news the workflow enters the state that waits for a recovery again."""
+
+HEARD = 3
+"""The events of AWS about a termination: its instance has left, the replacement runs, and it is in service."""
 
 
 @dataclass(frozen=True)
@@ -74,26 +79,23 @@ class Item:
         return self.units * PRICES[self.kind][0]
 
 
-def looks_at(recovery: float) -> int:
-    """Returns the number of checks of a group that recovers after so many seconds.
-
-    The confirming check does not count separately, because the same call makes it.
-    """
-    times = accumulate(wait_before(attempt) for attempt in range(1000))
-    return next(number for number, seconds in enumerate(times, 1) if seconds >= recovery)
+def rounds_of(recovery: float) -> int:
+    """Returns how often the workflow waits for a group that recovers after so many seconds."""
+    return 1 + int(recovery // ROUND_SECONDS)
 
 
 def month(groups: int, probability: float, recovery: float) -> list[Item]:
     ticks, killed = DAYS * TICKS_A_DAY, groups * probability * DAYS
-    looks, decisions = looks_at(recovery), DAYS * TICKS_A_DAY * groups
-    steps = killed * (3 + 3 * looks)
+    rounds, decisions = rounds_of(recovery), DAYS * TICKS_A_DAY * groups
+    steps = killed * (4 + rounds)
     hourly = BUSINESS_HOURS / HOURS
     seconds_of_decide = 2 + 3 * groups / 1000
     working = ticks * (seconds_of_decide * 1 + 0.25) + (WATCHDOG * (2.5 + 0.2) + HOURS * 1.2) * 0.25
-    watching = killed * (0.5 * (1 + looks) + CONFIRM_WAIT + 2 * 0.3) * 0.25
+    calls, writes = 1 + rounds + HEARD, CLAIM_WRITES + CHECK_WRITES * (2 * rounds + HEARD)
+    watching = killed * (0.5 * calls + CONFIRM_WAIT + 2 * 0.3) * 0.25
     stored = 90 / 30.4 * decisions / 1e6
     return [
-        Item(f"Step Functions: {killed:,.0f} terminations x (3 + 3 x {looks} checks)", "transition", steps),
+        Item(f"Step Functions: {killed:,.0f} terminations x (4 + {rounds})", "transition", steps),
         Item(f"Step Functions: {ticks} ticks x 6", "transition", ticks * 6),
         Item("alarms, by the metrics that they watch", "alarm", 17),
         Item("metrics of the watchdog, all month", "metric", 3),
@@ -102,15 +104,15 @@ def month(groups: int, probability: float, recovery: float) -> list[Item]:
         Item("metrics read by the watchdog", "metric read", WATCHDOG * 2),
         Item("the salt", "secret", 1),
         Item("decisions written, with their index", "write unit", decisions * 2),
-        Item("claims and recovery checks written", "write unit", killed * (CLAIM_WRITES + CHECK_WRITES * looks)),
+        Item("claims and recovery checks written", "write unit", killed * writes),
         Item("tables read by ticks", "read unit", ticks * (groups / 10)),
         Item("decisions of 90 days stored, 0.7 KB each and 0.4 KB in the index", "stored GB", stored * 1.1),
         Item("their point-in-time recovery", "recoverable GB", stored * 0.7),
         Item("functions: ticks, watchdog, sweeps, redrives", "GB-second", working),
         Item("functions: terminations, recovery checks, notifications", "GB-second", watching),
-        Item("functions: calls", "call", ticks * 2 + WATCHDOG * 2 + HOURS + killed * (3 + looks)),
+        Item("functions: calls", "call", ticks * 2 + WATCHDOG * 2 + HOURS + killed * (2 + calls)),
         Item("notifications", "event", 2 * killed * 1.5),
-        Item("logs", "log GB", (killed * (3 + looks) * 1e-6) + decisions * 0.4e-6),
+        Item("logs", "log GB", (killed * (2 + calls) * 1e-6) + decisions * 0.4e-6),
     ]  # fmt: skip
 
 

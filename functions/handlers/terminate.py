@@ -9,7 +9,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop.chaos.events import Status
 from troop.chaos.flows.termination import TerminationForbiddenError, Work
-from troop.chaos.recovery import wait_before
+from troop.chaos.recovery import EARLIER_WAIT
 from troop.chaos.wiring.termination import termination
 from troop.shared.aws.logs import step
 from troop.shared.aws.metrics import emit
@@ -23,7 +23,8 @@ logger = Logger()
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Terminates for one work item of Decide -> ``{"event_id", "status", "reason", "wait_seconds"}``.
 
-    The status is the event's, or REFUSED with the guard's reason.
+    The status is the event's, or REFUSED with the guard's reason. Only executions that an earlier version has started
+    read ``wait_seconds``.
     """
     work = Work.parse(event)
     try:
@@ -46,7 +47,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         "event_id": work.event_id,
         "status": status,
         "reason": outcome.reason,
-        "wait_seconds": wait_before(0),
+        "wait_seconds": EARLIER_WAIT,
     }
 
 

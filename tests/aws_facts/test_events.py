@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.aws_facts.sources import model
 from tests.infra.conftest import blue, two_stacks
+from tests.machines import asl
 
 __all__ = ["blue", "two_stacks"]
 
@@ -36,17 +39,37 @@ def test_rules_wait_for_events_that_there_are(blue: dict[str, Any]) -> None:
     patterns = [rule["EventPattern"] for rule in rules if "EventPattern" in rule]
     assert patterns
     for pattern in patterns:
-        assert pattern.keys() == {"source", "detail-type", "detail"}
+        assert pattern.keys() - {"detail"} == {"source", "detail-type"}
         for source in pattern["source"]:
             for kind in pattern["detail-type"]:
-                assert pattern["detail"].keys() <= DOCUMENTED[source, kind]
+                assert pattern.get("detail", {}).keys() <= DOCUMENTED[source, kind]
 
 
 def test_a_rule_waits_for_every_end_but_success(blue: dict[str, Any]) -> None:
     statuses: Any = model("stepfunctions").shape_for("ExecutionStatus")
     rules = [one["Properties"] for one in blue["Resources"].values() if one["Type"] == "AWS::Events::Rule"]
-    (waited_for,) = (rule["EventPattern"]["detail"]["status"] for rule in rules)
+    patterns = [rule["EventPattern"] for rule in rules]
+    (waited_for,) = (one["detail"]["status"] for one in patterns if one["source"] == ["aws.states"])
     assert set(statuses.enum) - set(waited_for) == {"RUNNING", "SUCCEEDED", "PENDING_REDRIVE"}
+
+
+def test_a_rule_matches_instances_that_run(blue: dict[str, Any]) -> None:
+    states: Any = model("ec2").shape_for("InstanceStateName")
+    rules = [one["Properties"] for one in blue["Resources"].values() if one["Type"] == "AWS::Events::Rule"]
+    (matched,) = (rule["EventPattern"] for rule in rules if rule["EventPattern"]["source"] == ["aws.ec2"])
+    assert matched["detail"] == {"state": ["running"]}
+    assert "running" in states.enum
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "field"),
+    [
+        ("aws.autoscaling", "EC2 Instance Launch Successful", "AutoScalingGroupName"),
+        ("aws.ec2", "EC2 Instance State-change Notification", "instance-id"),
+    ],
+)
+def test_the_handler_reads_what_the_event_has(source: str, kind: str, field: str) -> None:
+    assert field in asl.subscripts(asl.handler_tree("hear"), "detail") & DOCUMENTED[source, kind]
 
 
 def test_the_details_are_those_of_an_execution() -> None:

@@ -24,6 +24,7 @@ WATCH = (
     | allow("*", "cloudwatch:DescribeAlarmHistory", "cloudwatch:DescribeAlarms", "cloudwatch:GetMetricData")
     | allow("<Events.Arn>", "dynamodb:GetItem", "dynamodb:UpdateItem")
     | allow("<State.Arn>", "dynamodb:GetItem")
+    | allow("*", "states:SendTaskSuccess")
 )
 
 HEALTH = (
@@ -104,6 +105,11 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | WATCH
     | allow("*", "ec2:DescribeInstances")
     | state("in-flight", "unit#*", "unrecovered", "broken", "self-halt"),
+    "HearRole": function_grants("Hear")
+    | WATCH
+    | state("in-flight", "unit#*", "unrecovered", "broken", "self-halt")
+    | allow("*", "autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstances")
+    | allow("<Events.Arn>/index/by-open", "dynamodb:Query"),
     "SweepRole": function_grants("Sweep")
     | WATCH
     | state("in-flight", "day#*", "unit#*", "unrecovered", "broken", "self-halt")

@@ -65,7 +65,8 @@ BENCH_LOGS = ("BenchmarksBenchmarkLogs", "BenchmarksTeardownLogs", "BenchmarksFl
 EXPECTED = {
     "Decide": (300, 1024),
     "Terminate": (60, 256),
-    "CheckRecovery": (60, 256),
+    "CheckRecovery": (150, 256),
+    "Hear": (150, 256),
     "Sweep": (120, 256),
     "Notify": (300, 256),
     "Api": (29, 512),
@@ -216,6 +217,7 @@ def test_function_with_a_schedule_is_repeated_by_the_schedule(template: Template
     called = _called_without_waiting(template)
     del called["<Report>"]
     assert called.pop("<Start>") == (900, 2), "its schedules are created later"
+    assert called.pop("<Hear>") == (300, 2), "rules call it"
     assert called == rounds
     scheduled = {
         text(one["Properties"]["Target"]["Arn"]) for one in resources_of(template, "AWS::Scheduler::Schedule").values()

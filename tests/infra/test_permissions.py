@@ -15,6 +15,7 @@ from aws_cdk import aws_iam as iam
 
 from cli.prove.permission_probes import state_policy
 from infra import roles_doc
+from infra.hearing import HEARD
 from infra.permissions import hits
 from infra.roles import MOST_CHARACTERS, characters, make_role
 from tests.infra.cfn import permissions, resources_of, text
@@ -315,14 +316,18 @@ def test_the_profile_gives_nodes_their_role_and_no_other(template: Template) -> 
     assert text(profile["Properties"]["Roles"]) == ["<BenchmarksNodesRole>"]
 
 
-def test_functions_are_called_by_the_api_and_the_reaper_by_its_rule_alone(template: Template) -> None:
+def test_functions_are_called_by_the_api_and_others_by_their_rules_alone(template: Template) -> None:
     permitted = [p["Properties"] for p in resources_of(template, "AWS::Lambda::Permission").values()]
     assert {(p["Principal"], text(p["FunctionName"])) for p in permitted} == {
         ("apigateway.amazonaws.com", "<Api.Arn>"),
+        ("events.amazonaws.com", "<Hear.Arn>"),
         ("events.amazonaws.com", "<Reaper.Arn>"),
     }
     by_rule = [p for p in permitted if p["Principal"] == "events.amazonaws.com"]
-    assert [text(p["SourceArn"]) for p in by_rule] == ["<BenchmarksEnded.Arn>"]
+    assert {(text(p["FunctionName"]), text(p["SourceArn"])) for p in by_rule} == {
+        ("<Reaper.Arn>", "<BenchmarksEnded.Arn>"),
+        *(("<Hear.Arn>", f"<Hearing{rule}.Arn>") for rule in HEARD),
+    }
     invokers = [p for p in permitted if p not in by_rule]
     paths = {re.sub(r"\{\w+\}", "*", route.replace(" ", "")) for route in routes(template)}
     assert {text(p["SourceArn"]).partition("/")[2] for p in invokers} == {

@@ -41,6 +41,7 @@ def test_a_definition_is_json_after_substitution_of_all_that_it_names(template: 
     others = {
         "TeardownMachine": "<BenchmarksTeardownMachine>",
         "LambdaInvoke": "arn:<AWS::Partition>:states:::lambda:invoke",
+        "LambdaInvokeWithToken": "arn:<AWS::Partition>:states:::lambda:invoke.waitForTaskToken",
         "S3GetObject": "arn:<AWS::Partition>:states:::s3:getObject",
         "StartExecutionSync": "arn:<AWS::Partition>:states:::states:startExecution.sync:2",
     }

@@ -37,6 +37,7 @@ SUBSTITUTIONS = {
     "StartExecutionSync": "arn:aws-cn:states:::states:startExecution.sync:2",
     **{name: f"arn:aws-cn:states:cn-north-1:123456789012:stateMachine:{name}-4711" for name in MACHINES},
     "LambdaInvoke": "arn:aws-cn:states:::lambda:invoke",
+    "LambdaInvokeWithToken": "arn:aws-cn:states:::lambda:invoke.waitForTaskToken",
     "S3GetObject": "arn:aws-cn:states:::s3:getObject",
     **{name: f"arn:aws-cn:lambda:cn-north-1:123456789012:function:{name}-4711" for name in HANDLERS},
 }
@@ -162,7 +163,13 @@ def handler_of(state: Mapping[str, Any]) -> str:
 
 def calls(definition: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The tasks that invoke a function, nested ones too."""
-    return ((name, task) for name, task in states(definition, "Task") if task["Resource"] == "${LambdaInvoke}")
+    invokes = ("${LambdaInvoke}", "${LambdaInvokeWithToken}")
+    return ((name, task) for name, task in states(definition, "Task") if task["Resource"] in invokes)
+
+
+def waits_by_token(task: Mapping[str, Any]) -> bool:
+    """Whether a task ends by an answer to its token, instead of that of its function."""
+    return bool(task["Resource"] == "${LambdaInvokeWithToken}")
 
 
 def executions(definition: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

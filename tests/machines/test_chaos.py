@@ -5,21 +5,21 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from tests.machines import asl
 from troop.chaos.claim_rules import LAST_CALL, LONGEST_CLAIM
-from troop.chaos.events import Event, Status
+from troop.chaos.events import Status
 from troop.chaos.flows.termination import TRIES, TerminationForbiddenError, Work
-from troop.chaos.groups import Group, Instance
-from troop.chaos.recovery import assess, wait_before
+from troop.chaos.recovery import CALL_SECONDS, LOST_AFTER, TARGETS_WAIT
 from troop.shared.settings import OLDEST_TICK, Settings, declared
 from troop.shared.values import BadValue
 
 LONGEST_TIMEOUT = timedelta(minutes=720)
+LONGEST_SETTLE = timedelta(hours=1)
 MOST_IN_FLIGHT = 1000
 LONGEST_NAME = "n" * 255
 MOST_GROUPS = 500
@@ -44,42 +44,111 @@ def test_the_limits_here_are_those_of_the_settings(key: str, most: int) -> None:
         parse(most + 1)
 
 
-def _watch(flapping: bool) -> tuple[int, timedelta]:
-    """Looks and time of the longest watch: a group that never is whole, or is so at every other look."""
-    start = datetime(2026, 11, 20, 20, 0, tzinfo=UTC)
-    event = Event(
-        event_id="e", unit="u", day=date(2026, 11, 20), status=Status.TERMINATED, at=start, group="g",
-        instance_id="i-1", zone="", method="crash", rolled=0, probability=1, desired=1, terminated_at=start,
-    )  # fmt: skip
-    now, looks = start + timedelta(seconds=wait_before(0)), 0
-    while True:
-        looks += 1
-        whole = flapping and looks % 2 == 1
-        group = Group("g", 1, (Instance("i-2"),) if whole else ())
-        seen = assess(event, group, {}, now, LONGEST_TIMEOUT)
-        if seen.status:
-            assert seen.status is Status.UNRECOVERED
-            return looks, now - start
-        assert seen.wait_seconds > 0
-        event = Event(**{**_fields(event), "watch": seen.watch})
-        now += timedelta(seconds=seen.wait_seconds)
+MINUTES = WATCH["TimeoutSeconds"] / 60
+"""Between two calls of the function that checks, at most."""
 
 
-def _fields(event: Event) -> dict[str, Any]:
-    return {name: getattr(event, name) for name in event.__dataclass_fields__}
+def _walk(machine: Mapping[str, Any], answers: Mapping[str, list[dict[str, Any] | str]]) -> list[str]:
+    """The states that an execution enters: each is a transition. A task is answered by its next answer, or fails with
+    an error's name.
+    """
+    inner = next((level for level in asl.levels(machine) if level.where == "TerminateAll/"), None)
+    name, states = (inner.start, inner.states) if inner else (machine["StartAt"], machine["States"])
+    left = {task: list(its) for task, its in answers.items()}
+    entered: list[str] = []
+    data: dict[str, Any] = {}
+    while name:
+        state = states[name]
+        entered.append(name)
+        if state["Type"] == "Choice":
+            name = next((one["Next"] for one in state["Choices"] if _holds(one, data)), state["Default"])
+            continue
+        answer = left[name].pop(0) if state["Type"] == "Task" else {}
+        if isinstance(answer, str):
+            name = next(one["Next"] for one in state["Catch"] if answer in one["ErrorEquals"])
+            continue
+        data = {**data, **answer}
+        name = state.get("Next", "")
+    assert not any(left.values())
+    return entered
 
 
-@pytest.mark.parametrize("flapping", [False, True])
-def test_the_longest_watch_fits_into_one_execution_history(flapping: bool) -> None:
-    looks, took = _watch(flapping)
-    assert looks > 350
+def _holds(rule: Mapping[str, Any], data: Mapping[str, Any]) -> bool:
+    value = data[rule["Variable"].removeprefix("$.")]
+    return isinstance(value, str) and (rule["StringEquals"] == value if "StringEquals" in rule else rule["IsString"])
+
+
+TERMINATED = {"status": "TERMINATED"}
+RECOVERED = {"status": "RECOVERED", "settles_at": None}
+SETTLES = {"status": "RECOVERED", "settles_at": "2026-11-20T23:00:00.000Z"}
+MACHINES = [MACHINE, asl.load(asl.ROOT / "statemachines" / "on_demand.asl.json")]
+both_machines = pytest.mark.parametrize("machine", MACHINES, ids=["tick", "on demand"])
+
+
+@both_machines
+@pytest.mark.parametrize(
+    ("answers", "transitions"),
+    [
+        ([RECOVERED], 5),
+        (["States.Timeout", RECOVERED], 6),
+        (["States.Timeout", "States.Timeout", RECOVERED], 7),
+        ([SETTLES, RECOVERED], 8),
+        (["States.Timeout", SETTLES, RECOVERED], 9),
+    ],
+)
+def test_a_recovery_takes_few_transitions(
+    machine: Mapping[str, Any], answers: list[dict[str, Any] | str], transitions: int
+) -> None:
+    """One of three minutes, without alarms: at most seven. Its verdict costs three."""
+    entered = _walk(machine, {"Terminate": [TERMINATED], "CheckRecovery": answers})
+    assert entered[-1] == "Over"
+    assert len(entered) == transitions
+    if len(answers) == 1 + int(3 / MINUTES) and SETTLES not in answers:
+        assert len(entered) <= 7
+
+
+@both_machines
+def test_the_workflow_ends_without_a_termination(machine: Mapping[str, Any]) -> None:
+    assert _walk(machine, {"Terminate": [{"status": "ABANDONED"}]}) == ["Terminate", "WasTerminated", "Over"]
+
+
+@pytest.mark.parametrize("watch", [WATCH, ON_DEMAND["CheckRecovery"]], ids=["tick", "on demand"])
+def test_looks_at_slow_targets_follow_one_another(watch: Mapping[str, Any]) -> None:
+    """The next call begins when the last look of the one before is over, and the pause until its next."""
+    assert 0 < watch["TimeoutSeconds"] - CALL_SECONDS <= TARGETS_WAIT + 1
+    assert asl.function_timeouts()["check_recovery"] > watch["TimeoutSeconds"]
+
+
+@pytest.mark.parametrize("watch", [WATCH, ON_DEMAND["CheckRecovery"]], ids=["tick", "on demand"])
+def test_a_lost_watch_is_one_that_several_calls_have_missed(watch: Mapping[str, Any]) -> None:
+    assert LOST_AFTER.total_seconds() > 2 * watch["TimeoutSeconds"]
+
+
+def test_the_longest_watch_fits_into_one_execution_history() -> None:
+    looks = LONGEST_TIMEOUT.total_seconds() / WATCH["TimeoutSeconds"]
     started_and_terminated = 2 + 2 + 3 * (1 + sum(r["MaxAttempts"] for r in TERMINATE["Retry"])) + 4
-    assert asl.most_events(WATCH, looks, took.total_seconds()) + started_and_terminated < asl.HISTORY
+    assert asl.most_events(WATCH, looks, LONGEST_TIMEOUT.total_seconds()) + started_and_terminated < asl.HISTORY
+
+
+PREVIOUS = {
+    "terminate": {"event_id", "status", "reason", "wait_seconds"},
+    "check_recovery": {"event_id", "status", "wait_seconds"},
+}
+"""The fields that the definition before the waits by token takes from the functions' answers. Its executions, of up to
+15 hours, go on by it.
+"""
+
+
+@pytest.mark.parametrize("function", sorted(PREVIOUS))
+def test_functions_still_answer_executions_of_the_previous_definition(function: str) -> None:
+    assert asl.returned(function) >= PREVIOUS[function]
+    assert asl.subscripts(asl.handler_tree("check_recovery"), "event") == {"event_id", "entered"}
+    assert asl.optional(asl.handler_tree("check_recovery"), "event") == {"token"}
 
 
 def test_the_machine_outlives_the_longest_watch() -> None:
     last_work = OLDEST_TICK + timedelta(minutes=30)  # sweep and decide, retries and all
-    assert MACHINE["TimeoutSeconds"] > (LONGEST_TIMEOUT + last_work).total_seconds()
+    assert MACHINE["TimeoutSeconds"] > (LONGEST_TIMEOUT + LONGEST_SETTLE + last_work).total_seconds()
 
 
 def test_a_step_that_is_tried_again_is_not_taken_for_a_wrong_clock() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
@@ -103,7 +104,14 @@ def test_tasks_have_timeout_retry_with_jitter_and_catch(path: Path) -> None:
         assert task["TimeoutSeconds"] > 0, name
         assert [c["ErrorEquals"] for c in task["Catch"]][-1] == ["States.ALL"], name
         assert any("States.TaskFailed" in r["ErrorEquals"] for r in task["Retry"]), name
-        assert any("States.Timeout" in r["ErrorEquals"] for r in task["Retry"]), name
+        if asl.waits_by_token(task):  # no answer in that time is usual: the state is entered again, with a new token
+            assert task["Catch"][0] == {
+                "ErrorEquals": ["States.Timeout"],
+                "ResultPath": None,
+                "Next": name.split("/")[-1],
+            }
+        else:
+            assert any("States.Timeout" in r["ErrorEquals"] for r in task["Retry"]), name
     for name, state in asl.states(asl.load(path)):
         for retrier in state.get("Retry", []):
             if retrier.get("MaxAttempts") != 0:
@@ -118,7 +126,7 @@ def test_tasks_have_timeout_retry_with_jitter_and_catch(path: Path) -> None:
 def test_tasks_wait_longer_than_their_functions_run(path: Path) -> None:
     timeouts = asl.function_timeouts()
     for name, task in asl.calls(asl.load(path)):
-        if task["Parameters"].get("InvocationType") == "Event":  # which waits for no function
+        if task["Parameters"].get("InvocationType") == "Event" or asl.waits_by_token(task):  # wait for no function
             continue
         assert task["TimeoutSeconds"] >= timeouts[asl.handler_of(task)] + 10, name
 
@@ -162,10 +170,28 @@ def test_error_names_exist(path: Path) -> None:
 @each_machine
 def test_function_returns_the_fields_of_its_result_selector(path: Path) -> None:
     for name, task in asl.calls(asl.load(path)):
+        if asl.waits_by_token(task):
+            continue
         taken = {read for e in expressions.expressions(task.get("ResultSelector", {})) for read in expressions.reads(e)}
         fields = {path.removeprefix("Payload.") for path in taken if path.startswith("Payload.")}
         assert fields == {path.removeprefix("Payload.") for path in taken}, name
         assert fields <= asl.returned(asl.handler_of(task)), name
+
+
+@each_machine
+def test_who_answers_a_token_sends_the_fields_that_the_task_selects(path: Path) -> None:
+    (answer,) = (
+        node.args[1]
+        for node in ast.walk(ast.parse((ROOT / "functions/troop/chaos/flows/recovery_check.py").read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "self.tokens.succeed"
+    )
+    assert isinstance(answer, ast.Dict)
+    sent = {key.value for key in answer.keys if isinstance(key, ast.Constant)}
+    for name, task in asl.calls(asl.load(path)):
+        if asl.waits_by_token(task):
+            selected = task["ResultSelector"]
+            assert {read for e in expressions.expressions(selected) for read in expressions.reads(e)} == sent, name
+            assert task["Parameters"]["Payload"]["token.$"] == "$$.Task.Token", name
 
 
 @each_machine
@@ -226,8 +252,13 @@ def _walk(where: str, name: str, state: Mapping[str, Any], fields: frozenset[str
         after = frozenset(result) if path == "$" else fields | {f"{path[2:]}.{field}" for field in result}
     if state["Type"] == "Pass" and "Result" in state:
         after = fields | {f"{state['ResultPath'][2:]}.{field}" for field in state["Result"]}
-    caught = [(rule["Next"], fields | {f"{rule['ResultPath'][2:]}.Error", f"{rule['ResultPath'][2:]}.Cause"})
-              for rule in state.get("Catch", [])]  # fmt: skip
+    caught = [
+        (
+            rule["Next"],
+            fields | {f"{rule['ResultPath'][2:]}.{part}" for part in ("Error", "Cause") if rule["ResultPath"]},
+        )
+        for rule in state.get("Catch", [])
+    ]
     catches = {rule["Next"] for rule in state.get("Catch", [])}
     plain = {k: v for k, v in state.items() if k != "Catch"}
     return caught + [(n, after) for n in asl.following(plain) if n not in catches or n == state.get("Next")]

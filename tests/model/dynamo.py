@@ -110,8 +110,8 @@ class Dynamo:
         table = request["TableName"]
         seen = [self._as_indexed(table, key, item) for key, item in self.tables[table].items()]
         items = sorted((i for i in seen if i and holds(i, names, values)), key=lambda i: str(i["at"]["S"]))
-        attribute = request["ProjectionExpression"]
-        return {"Items": [{attribute: item[attribute]} for item in items]}
+        attributes = [names.get(name, name) for name in request["ProjectionExpression"].split(", ")]
+        return {"Items": [{name: item[name] for name in attributes} for item in items]}
 
     def _as_indexed(self, table: str, key: tuple[str, ...], item: Item) -> Item | None:
         when, before = self._before.get((table, key), (0.0, None))

@@ -14,7 +14,7 @@ Values = Mapping[str, Any]
 Condition = Callable[[Item, Names, Values], bool]
 Operand = Callable[[Item, Names, Values], Any]
 
-_TOKEN = re.compile(r"\s*([=<>(),]|[#:]?\w+)")
+_TOKEN = re.compile(r"\s*([=<>(),]|[#:]?\w+(?:\.\w+)*)")
 _CLAUSE = re.compile(r"\b(SET|ADD|REMOVE|DELETE)\b")
 
 
@@ -51,7 +51,7 @@ def _used(text: str) -> frozenset[str]:
 
 @cache
 def condition(text: str) -> Condition:
-    """Compiles a condition: comparisons, BETWEEN, NOT, AND, OR, parentheses, and three functions."""
+    """Compiles a condition: comparisons, BETWEEN, NOT, AND, OR, parentheses, and four functions."""
     left = tokens(text)
     left.reverse()
     result = _or(left)
@@ -82,11 +82,11 @@ def _single(left: list[str]) -> Condition:
         inner = _or(left)
         _expect(left, ")")
         return inner
-    if token == "attribute_not_exists":
+    if token in ("attribute_exists", "attribute_not_exists"):
         _expect(left, "(")
         operand = _operand(left.pop())
         _expect(left, ")")
-        return lambda i, n, v: operand(i, n, v) is None
+        return lambda i, n, v: (operand(i, n, v) is None) == (token == "attribute_not_exists")
     if token == "NOT":
         negated = _single(left)
         return lambda i, n, v: not negated(i, n, v)
@@ -123,7 +123,15 @@ def _operand(token: str) -> Operand:
         return lambda i, n, v: v[token]
     if token[0] == "#":
         return lambda i, n, v: i.get(n[token])
-    return lambda i, n, v: i.get(token)
+    name, *path = token.split(".")
+
+    def inside(item: Item, names: Names, values: Values) -> Any:
+        inner = item.get(name)
+        for part in path:
+            inner = inner["M"].get(part) if inner and "M" in inner else None
+        return inner
+
+    return inside
 
 
 def _equal(a: Any, b: Any) -> bool:

@@ -19,12 +19,9 @@ from tests.model.people import People
 from tests.model.world import Aborted, Faults, Violation, World
 from troop import faults
 from troop.chaos.aws.decision_table import put_work
-from troop.chaos.aws.event_table import StepRefused
 from troop.chaos.events import Status
 from troop.chaos.flows.on_demand import OtherGroupError, RefusedError
-from troop.chaos.flows.recovery_check import Observation
 from troop.chaos.flows.termination import Outcome, Work
-from troop.chaos.recovery import wait_before
 from troop.shared import moments
 from troop.shared.errors import MissingGroupError
 from troop.shared.settings import Settings, parse_settings
@@ -289,23 +286,20 @@ def _child(world: World, item: dict[str, Any], watching: bool) -> None:
             world.checks.seen[f"refused: {outcome.reason}"] += 1
             world.say(f"refused: {outcome.reason} {outcome.detail}")
             return
-        status, wait = outcome.event.status, wait_before(0)
-        while watching and status is Status.TERMINATED:
-            world.stage.pause(wait)
-            entered = world.now()
-            observation: Observation | None = world.invoke(
-                "check_recovery", 60, 7, partial(_watch, world, item["event_id"], entered)
-            )
-            if observation is None:
-                return
-            status, wait = observation.event.status, observation.wait_seconds
-            world.say(f"{status}: {observation.detail}")
+        if watching and outcome.event.status is Status.TERMINATED:
+            world.say(f"over: {_await(world, item['event_id'])}")
     except Aborted:
         world.say("aborted")
 
 
-def _watch(world: World, event_id: str, entered: datetime) -> Observation:
-    try:
-        return world.recovery_check.check_until_sure(event_id, entered)
-    except StepRefused:
-        return world.recovery_check.check_until_sure(event_id, entered)
+def _await(world: World, event_id: str) -> str:
+    """The state CheckRecovery, again and again until its token is answered, or all its tries have failed."""
+    while True:
+        entered = world.now()
+        token = world.new_token()
+        if world.invoke("check_recovery", 150, 5, partial(world.recovery_check.wait, event_id, entered, token)) is None:
+            return "failed"
+        while world.waiting[token] is None and (world.now() - entered).total_seconds() < 120:
+            world.stage.pause(5)
+        if answer := world.waiting.pop(token):
+            return answer

@@ -30,6 +30,7 @@ from troop.chaos.aws.event_table import EventTable, StepRefused
 from troop.chaos.aws.on_demand_executions import OnDemandExecutions
 from troop.chaos.aws.state_table import PolicyTable, StateTable
 from troop.chaos.aws.stray_table import StrayTable
+from troop.chaos.aws.task_tokens import TaskTokens
 from troop.chaos.aws.terminator import Terminator
 from troop.chaos.flows.clock_check import ClockError
 from troop.chaos.flows.on_demand import OnDemand
@@ -82,9 +83,11 @@ class World:
     delivery: Delivery = field(default_factory=Delivery)
     objects: dict[str, bytes] = field(default_factory=dict)
     started: dict[str, str] = field(default_factory=dict)
+    waiting: dict[str, str | None] = field(default_factory=dict)
     begin: Callable[[dict[str, Any]], None] = lambda work: None
     trace: list[str] | None = None
     calls: int = 0
+    tokens: int = 0
 
     def __post_init__(self) -> None:
         self.stage = Stage(self.start.timestamp(), self._pick)
@@ -120,8 +123,17 @@ class World:
         executions = OnDemandExecutions(other, "arn:aws:states:r:1:stateMachine:od")
         self.on_demand = OnDemand(reader, self.termination.claims, events, executions, lambda: None, self.clock)
         timeout = timedelta(minutes=self.settings.recovery_timeout_minutes)
-        self.recovery_check = RecoveryCheck(autoscaling, ec2, balancers, events, timeout, self.clock, self.stage_sleep)
+        self.recovery_check = RecoveryCheck(
+            autoscaling, ec2, balancers, events, TaskTokens(other), timeout, self.clock, self.stage_sleep
+        )
         self.sweeper = Sweep(ec2, autoscaling, events, self.recovery_check, self.clock, self.stage_sleep)
+
+    def new_token(self) -> str:
+        """A token by which a task waits from now on; :attr:`waiting` has the answers."""
+        self.tokens += 1
+        token = f"token-{self.tokens}"
+        self.waiting[token] = None
+        return token
 
     # Time
 
@@ -303,6 +315,12 @@ class Others:
             return {}
         world.started[name] = input
         world.begin(json.loads(input))
+        return {}
+
+    def send_task_success(self, taskToken: str, output: str) -> Any:
+        if taskToken not in self._world.waiting:
+            raise refusal("TaskTimedOut", "SendTaskSuccess")
+        self._world.waiting[taskToken] = output
         return {}
 
     def describe_target_health(self, **request: Any) -> Any:

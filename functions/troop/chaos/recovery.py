@@ -12,16 +12,18 @@ from troop.chaos.groups import Group
 CHECKS_NEEDED = 2
 """The number of consecutive checks that must find a group whole."""
 
-FIRST_WAIT, LONGEST_WAIT, CONFIRM_WAIT = 45, 120, 3
-"""The seconds before the first check (an earlier one would hardly ever find a replacement that has booted), at most
-between two checks, and before the confirming check.
+CONFIRM_WAIT, TARGETS_WAIT = 3, 4
+"""The seconds before the check that confirms the first, and before another look at the traffic sources of a group that
+has its capacity: no event tells when a target is healthy.
 """
 
-BACKOFF = 1.5
-"""The factor by which the time since the termination grows from check to check, until a wait reaches the longest. A
-recovery after the first check is measured at most half too long, an earlier one at most by the first wait. Checks are
-the largest cost of chaos: 45, 67, 100, 150, 225, 338 seconds are six of them.
+CALL_SECONDS = 115
+"""The most seconds for which one call looks again. The workflow calls again every 120 seconds, so that looks at slow
+targets follow one another without a gap.
 """
+
+EARLIER_WAIT = 60
+"""The seconds between checks for executions that an earlier version has started: their definition waits by itself."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Assessment:
         status: None while the checks continue, otherwise the event's final status.
         recovered_at: when it recovered; None with any other status.
         detail: a sentence with the numbers.
-        wait_seconds: until the next check.
+        wait_seconds: until another look can show more; 0 if nothing will change before Auto Scaling changes the group.
     """
 
     status: Status | None
@@ -63,7 +65,7 @@ def assess(
         timeout: the time from the termination after which the group is unrecovered.
     """
     checks = event.watch.checks + 1
-    not_whole = Watch(checks, checked_at=now)
+    not_whole = Watch(checks, checked_at=now, short_at=now)
     if group is None:
         return Assessment(Status.GROUP_DELETED, not_whole, f"group {event.group} was deleted")
     needed = min(event.desired, group.desired)
@@ -71,31 +73,18 @@ def assess(
     capacity = sum(i.weight for i in serving)
     victim_serves = any(i.instance_id == event.instance_id for i in serving)
     detail = f"capacity {capacity} of {needed} in service" + (", including the victim" if victim_serves else "")
-    since = event.terminated_at or event.at
     if capacity >= needed and not victim_serves:
-        watch = Watch(checks, event.watch.whole + 1, event.watch.whole_since or now, now)
+        watch = Watch(checks, event.watch.whole + 1, event.watch.whole_since or now, now, event.watch.short_at)
         if watch.whole >= CHECKS_NEEDED:
             return Assessment(Status.RECOVERED, watch, detail, recovered_at=watch.whole_since)
         return Assessment(None, watch, detail, wait_seconds=CONFIRM_WAIT)
-    if now - since > timeout:
+    if now - (event.terminated_at or event.at) > timeout:
         minutes = timeout.total_seconds() / 60
         return Assessment(Status.UNRECOVERED, not_whole, f"{detail} after {minutes:g} minutes")
-    return Assessment(None, not_whole, detail, wait_seconds=_wait(checks, (now - since).total_seconds()))
-
-
-def wait_before(check: int) -> int:
-    """Returns the seconds to wait before check number ``check`` (the first is 0)."""
-    if check == 0:
-        return FIRST_WAIT
-    # min() before the power, so that a watch of days does not overflow.
-    return int(min(LONGEST_WAIT, FIRST_WAIT * (BACKOFF - 1) * BACKOFF ** (min(check, 50) - 1)))
-
-
-def _wait(checks: int, after: float) -> int:
-    """Returns the seconds until the next check. Additional checks (to confirm, or a sweep's) count too: they must not
-    make later ones rarer than the time since the termination, ``after``, allows.
-    """
-    return int(min(wait_before(checks), max(FIRST_WAIT, after) * (BACKOFF - 1)))
+    waits_for_targets = group.capacity_in_service >= needed and not any(
+        i.instance_id == event.instance_id for i in group.serving
+    )
+    return Assessment(None, not_whole, detail, wait_seconds=TARGETS_WAIT if waits_for_targets else 0)
 
 
 LOST_AFTER = timedelta(minutes=5)

@@ -2,8 +2,46 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+
+SUCCESSFUL = "Successful"
+FAILED = frozenset({"Failed", "Cancelled"})
+"""The statuses of activities that have ended. A status message says why one failed."""
+
+_LAUNCH = re.compile(r"Launching a new EC2 instance: +(i-[0-9a-f]+)")
+_END = re.compile(r"Terminating EC2 instance: +(i-[0-9a-f]+)")
+"""The descriptions that AWS publishes; only they name the instance. Any other text tells nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """A scaling activity of a group.
+
+    Attributes:
+        description: a text that names the instance.
+        status: such as ``InProgress``, :data:`SUCCESSFUL` or one of :data:`FAILED`.
+        ended: None while it is in progress.
+        message: why it failed, or what it waits for; "" for nothing.
+    """
+
+    description: str
+    status: str
+    started: datetime
+    ended: datetime | None = None
+    message: str = ""
+
+    @property
+    def launches(self) -> str:
+        """The id of the instance that it launches; "" for none, and if that is not known."""
+        return _instance(_LAUNCH, self.description)
+
+    @property
+    def ends(self) -> str:
+        """The id of the instance that it terminates; "" for none, and if that is not known."""
+        return _instance(_END, self.description)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +80,61 @@ def source_name(source: str) -> str:
     'web'
     """
     return source.partition("targetgroup/")[2].partition("/")[0] or source
+
+
+def observe(
+    earlier: Stages | None,
+    activities: Iterable[Activity],
+    victim: str,
+    since: datetime,
+    running: Mapping[str, datetime],
+    healthy: Mapping[str, frozenset[str]],
+    now: datetime,
+) -> Stages:
+    """Returns the stages that are known now.
+
+    Args:
+        earlier: those that were known before; None before the first check.
+        activities: the group's; they may no longer contain what was known before.
+        victim: the id of the terminated instance.
+        since: when its termination was requested. Auto Scaling's moments can be whole seconds.
+        running: when EC2 reported instances as running, by id.
+        healthy: ids of the healthy instances by traffic source.
+        now: the moment of the check.
+    """
+    known, activities = earlier or Stages(), tuple(activities)
+    noticed = min((one.started for one in activities if one.ends == victim), default=known.noticed)
+    launch = _first_launch(activities, since)
+    if launch is None:
+        sources = known.healthy or tuple(HealthySince(source) for source in healthy)
+        return Stages(noticed, known.launched, known.running, known.in_service, sources)
+    if known.launched != launch.started:  # the instance that was launched before has failed
+        known = Stages()
+    since_by_source = {one.source: one.at for one in known.healthy}
+    return Stages(
+        noticed=noticed,
+        launched=launch.started,
+        running=running.get(launch.launches, known.running),
+        in_service=launch.ended if launch.status == SUCCESSFUL else known.in_service,
+        healthy=tuple(
+            HealthySince(source, since_by_source.get(source) or (now if launch.launches in ids else None))
+            for source, ids in healthy.items()
+        ),
+    )
+
+
+def last_failure(activities: Iterable[Activity], since: datetime) -> str:
+    """Returns Auto Scaling's message about the last activity since then that failed; "" if none did."""
+    failed = [one for one in activities if one.status in FAILED and one.started >= since]
+    return max(failed, key=lambda one: one.started).message if failed else ""
+
+
+def _first_launch(activities: Iterable[Activity], since: datetime) -> Activity | None:
+    from_second = since.replace(microsecond=0)
+    launches = [one for one in activities if one.launches and one.status not in FAILED and one.started >= from_second]
+    return min(launches, key=lambda one: one.started, default=None)
+
+
+def _instance(pattern: re.Pattern[str], description: str) -> str:
+    match = pattern.match(description)
+    return match[1] if match else ""

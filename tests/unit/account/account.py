@@ -18,7 +18,7 @@ from typing import Any
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
-from handlers import check_recovery, decide, sweep, terminate
+from handlers import check_recovery, decide, hear, sweep, terminate
 from tests.tables import create_table
 from tests.unit.account.fast_moto import once
 from tests.unit.chaos.build import FRIDAY as FRIDAY
@@ -251,6 +251,18 @@ class Account:
     def check_recovery(self, event_id: str) -> dict[str, Any]:
         event = {"event_id": event_id, "entered": moments.iso(self.clock())}
         answer: dict[str, Any] = check_recovery.handler(event, CONTEXT)
+        return answer
+
+    def wait_for_recovery(self, event_id: str, token: str = "token") -> dict[str, Any]:
+        """The step CheckRecovery of a workflow that waits by a token."""
+        event = {"event_id": event_id, "entered": moments.iso(self.clock()), "token": token}
+        answer: dict[str, Any] = check_recovery.handler(event, CONTEXT)
+        return answer
+
+    def hear(self, source: str, detail: dict[str, str], at: datetime | None = None) -> list[str]:
+        """An event of AWS, sent now or ``at``; returns the terminations that it was about."""
+        event = {"id": "an event's", "source": source, "time": moments.iso(at or self.clock()), "detail": detail}
+        answer: list[str] = hear.handler(event, CONTEXT)["events"]
         return answer
 
     def sweep(self) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import accumulate
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from tests.unit.chaos.build import at, event, group, instance
 from troop.chaos.events import Event, Status, Watch
 from troop.chaos.groups import Group, Instance
-from troop.chaos.recovery import LONGEST_WAIT, Assessment, assess, wait_before, watch_lost
+from troop.chaos.recovery import TARGETS_WAIT, Assessment, assess, watch_lost
 
 Targets = dict[str, frozenset[str]]
 
@@ -70,7 +69,7 @@ def test_a_group_is_recovered_when_it_was_seen_whole_twice_in_a_row() -> None:
 def test_once_is_not_enough() -> None:
     seen = watch((5, DEGRADED), (40, REPLACED))
     assert (seen.status, seen.recovered_at) == (None, None)
-    assert seen.watch == Watch(checks=2, whole=1, whole_since=seconds(40), checked_at=seconds(40))
+    assert seen.watch == Watch(checks=2, whole=1, whole_since=seconds(40), checked_at=seconds(40), short_at=seconds(5))
     assert 0 < seen.wait_seconds <= 5
 
 
@@ -188,44 +187,44 @@ def test_time_runs_from_the_termination_or_the_claim_if_that_is_all_there_is() -
     assert assessment(DEGRADED, claimed_at.at + TIMEOUT + timedelta(seconds=1), claimed_at).status is Status.UNRECOVERED
 
 
-@given(st.lists(st.booleans(), min_size=90, max_size=90))
-def test_every_watch_ends_and_never_waits_long(shown: list[bool]) -> None:
+@given(st.lists(st.booleans(), min_size=31, max_size=31))
+def test_every_watch_ends(shown: list[bool]) -> None:
+    """The workflow calls again every two minutes."""
     watched, now = event(), KILLED
     for is_whole in shown:
         seen = assessment(REPLACED if is_whole else DEGRADED, now, watched)
         if seen.status:
             assert (seen.status is Status.RECOVERED) == is_whole
             return
-        assert 1 <= seen.wait_seconds <= LONGEST_WAIT
-        watched, now = replace(watched, watch=seen.watch), now + timedelta(seconds=seen.wait_seconds)
-    assert now - KILLED <= TIMEOUT + timedelta(seconds=LONGEST_WAIT)
+        watched, now = replace(watched, watch=seen.watch), now + timedelta(seconds=seen.wait_seconds or 120)
+    assert now - KILLED <= TIMEOUT + timedelta(seconds=120)
 
 
-def test_waits_grow_to_two_minutes_and_stay_there() -> None:
-    first, *waits = [wait_before(n) for n in range(100)]
-    assert waits == sorted(waits)
-    assert (first, waits[-1], wait_before(10**6)) == (45, LONGEST_WAIT, LONGEST_WAIT)
+@pytest.mark.parametrize(
+    ("seen", "waits"),
+    [
+        (DEGRADED, False),
+        (REPLACED, True),
+        (serving(VICTIM, instance(1), instance(2)), False),
+        (serving(VICTIM, instance(1), instance(2), instance(3)), False),
+        (serving(instance(1), instance(2), instance(3, lifecycle="Pending")), False),
+    ],
+)
+def test_another_check_is_soon_if_only_targets_are_not_healthy(seen: Group, waits: bool) -> None:
+    """No event tells of them. Of all else Auto Scaling does."""
+    behind = replace(seen, target_groups=("tg",))
+    looked = assessment(behind, seconds(60), healthy={"tg": frozenset()})
+    assert (looked.status, looked.watch.whole) == (None, 0)
+    assert looked.wait_seconds == (TARGETS_WAIT if waits else 0)
+    assert TARGETS_WAIT <= 5
 
 
-@pytest.mark.parametrize(("recovered_after", "looks"), [(10, 1), (60, 2), (180, 5), (300, 6)])
-def test_an_ordinary_recovery_takes_few_looks(recovered_after: int, looks: int) -> None:
-    times = accumulate(wait_before(n) for n in range(60))
-    assert next(n for n, at_ in enumerate(times, 1) if at_ >= recovered_after) == looks
-
-
-def test_a_recovery_is_measured_in_proportion_to_its_length() -> None:
-    """The wait before a look is at most half of the time since the termination, to a second: so is the error."""
-    after = 0
-    for n in range(60):
-        after += wait_before(n)
-        assert 1 <= wait_before(n + 1) <= after / 2 + 1
-
-
-def test_looks_out_of_turn_do_not_coarsen_those_that_follow() -> None:
-    """Looks that were to confirm, and a sweep's, count as looks, but no more time has passed for them."""
-    seen = watch((45, DEGRADED), (67, REPLACED), (70, DEGRADED), (105, REPLACED), (108, DEGRADED))
-    assert 50 <= seen.wait_seconds <= 108 / 2
-    assert watch((5, DEGRADED), (6, DEGRADED), (7, DEGRADED)).wait_seconds <= 45 / 2
+def test_recovery_is_after_the_last_check_of_a_short_group() -> None:
+    assert watch((5, DEGRADED), (40, DEGRADED)).watch.short_at == seconds(40)
+    assert watch((5, DEGRADED), (40, DEGRADED), (44, REPLACED)).watch.short_at == seconds(40)
+    assert watch((44, REPLACED)).watch.short_at is None
+    flapping = watch((5, DEGRADED), (40, REPLACED), (43, DEGRADED), (60, REPLACED), (63, REPLACED))
+    assert (flapping.watch.short_at, flapping.recovered_at) == (seconds(43), seconds(60))
 
 
 @pytest.mark.parametrize(

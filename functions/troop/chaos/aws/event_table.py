@@ -6,6 +6,7 @@ A step changes only its own attributes, and only if the event has the expected s
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -28,6 +29,7 @@ from troop.shared import codec, moments
 from troop.shared.aws.dynamo import typed
 from troop.shared.aws.throttling import WRITES, Sleep, ThrottledError, repeat
 from troop.shared.aws.transact import ConditionFailed, transact, write
+from troop.shared.errors import MissingEventError
 from troop.shared.malformed import read_one
 from troop.shared.state_keys import IN_FLIGHT, UNIT, UNRECOVERED
 from troop.shared.tables import EVENT_OPEN, EVENT_SETTLES, EVENTS_BY_OPEN
@@ -69,15 +71,19 @@ class EventTable:
         """Lists the ids of the events in flight, or with ``EVENT_SETTLES`` of those that await their verdict. The index
         lags slightly: read the event itself before acting on it.
         """
+        return list(self.open_groups(kind))
+
+    def open_groups(self, kind: str = EVENT_OPEN) -> dict[str, str]:
+        """Returns the groups of the events of :meth:`open_ids`, by the events' ids; in one query."""
         pages = self.client.get_paginator("query").paginate(
             TableName=self.table,
             IndexName=EVENTS_BY_OPEN.name,
             KeyConditionExpression="#open = :open",
-            ExpressionAttributeNames={"#open": EVENTS_BY_OPEN.partition},
+            ExpressionAttributeNames={"#open": EVENTS_BY_OPEN.partition, "#group": "group"},
             ExpressionAttributeValues={":open": {"S": kind}},
-            ProjectionExpression="event_id",
+            ProjectionExpression="event_id, #group",
         )
-        return [item["event_id"]["S"] for page in pages for item in page["Items"]]
+        return {item["event_id"]["S"]: item["group"]["S"] for page in pages for item in page["Items"]}
 
     def record_leashed(self, event: Event) -> bool:
         """Records what would have been terminated, and marks the unit's day as recorded; False if the day already has
@@ -168,10 +174,48 @@ class EventTable:
         """Records the result of a check, so that any other watcher can continue.
 
         Raises:
-            StepRefused: the event is no longer TERMINATED.
+            StepRefused: the event is no longer TERMINATED, or another check has recorded its result since it was read.
         """
-        values = {":watch": codec.to_document(event.watch), ":terminated": Status.TERMINATED.value}
-        self._step(event, "SET watch = :watch", "#status = :terminated", values)
+        values: dict[str, Any] = {
+            ":watch": codec.to_document(event.watch),
+            ":checks": event.watch.checks - 1,
+            ":terminated": Status.TERMINATED.value,
+        }
+        update, condition = "SET watch = :watch", f"#status = :terminated AND ({_FIRST_SINCE_READ})"
+        self._step(event, _with_remarks(update, values, event), condition, values)
+
+    def store_token(self, event_id: str, token: str) -> None:
+        """Stores the task token of the workflow that waits for an event, in place of an earlier one.
+
+        Raises:
+            MissingEventError: there is no such event.
+        """
+        try:
+            write(
+                self.client.update_item,
+                self.sleep,
+                TableName=self.table,
+                Key=_key(event_id),
+                UpdateExpression="SET #token = :token",
+                ConditionExpression="attribute_exists(event_id)",
+                ExpressionAttributeNames={"#token": "token"},
+                ExpressionAttributeValues={":token": {"S": token}},
+            )
+        except ConditionFailed:
+            raise MissingEventError(event_id) from None
+
+    def record_running(self, event: Event, running: Mapping[str, datetime]) -> None:
+        """Records when EC2 reported instances of the group as running, in place of what the event says.
+
+        Raises:
+            StepRefused: the event is no longer TERMINATED, or no longer as it was read.
+        """
+        values: dict[str, Any] = {":running": _moments(running), ":terminated": Status.TERMINATED.value}
+        condition = "#status = :terminated AND attribute_not_exists(running)"
+        if event.running:
+            condition = "#status = :terminated AND running = :before"
+            values[":before"] = _moments(event.running)
+        self._step(event, "SET running = :running", condition, values)
 
     def close(
         self,
@@ -197,7 +241,8 @@ class EventTable:
             settles_at: from when on the verdict can be given; None with a verdict.
 
         Raises:
-            StepRefused: the event is no longer as it was read: its status has changed, or there was another attempt.
+            StepRefused: the event is no longer as it was read: its status has changed, or there was another attempt or
+                another check.
         """
         cause = cause or USUAL_CAUSES.get(status)
         closed = replace(event, status=status, detail=detail, recovered_at=recovered_at, cause=cause)
@@ -296,8 +341,7 @@ class EventTable:
                 codec.to_document(closed.build),
                 codec.to_document(closed.replacement),
             )
-        if closed.launch_failure:
-            update, values[":launch_failure"] = f"{update}, launch_failure = :launch_failure", closed.launch_failure
+        update = _with_remarks(update, values, closed)
         if closed.cause:
             update, values[":cause"] = f"{update}, cause = :cause", closed.cause.value
         if closed.verdict:
@@ -314,6 +358,8 @@ class EventTable:
                 condition, values[":attempts"] = f"{condition} AND attempts = :attempts", event.attempts
             else:
                 condition += " AND attribute_not_exists(attempts)"
+        elif closed.watch.checks:
+            condition, values[":checks"] = f"{condition} AND ({_FIRST_SINCE_READ})", closed.watch.checks - 1
         return {
             "Update": {
                 "TableName": self.table,
@@ -356,6 +402,24 @@ class EventTable:
                 "ExpressionAttributeValues": {":unit": {"SS": [event.unit]}, ":schema": {"N": str(SCHEMA)}},
             }
         }
+
+
+_FIRST_SINCE_READ = "watch.checks = :checks OR watch = :watch"
+"""Whether no check was recorded since an event was read, before this one; or it was this one, and its answer was lost.
+"""
+
+
+def _with_remarks(update: str, values: dict[str, Any], event: Event) -> str:
+    """Returns the update of an event with what its checks have learnt of the recovery; adds the values."""
+    if event.stages:
+        update, values[":stages"] = f"{update}, stages = :stages", codec.to_document(event.stages)
+    if event.launch_failure:
+        update, values[":launch_failure"] = f"{update}, launch_failure = :launch_failure", event.launch_failure
+    return update
+
+
+def _moments(by_id: Mapping[str, datetime]) -> dict[str, str]:
+    return {instance_id: moments.iso(at) for instance_id, at in by_id.items()}
 
 
 def _key(event_id: str) -> dict[str, Any]:

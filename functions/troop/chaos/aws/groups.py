@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError
 from troop.chaos.groups import Group, Instance
 from troop.chaos.near_keys import folded_tag
 from troop.chaos.replacements import Build, Launch
+from troop.chaos.stages import Activity
 from troop.faults.fault import GONE_STATES
 from troop.shared.tags import PROTECTED_TAG
 
@@ -145,15 +146,26 @@ def launches(ec2: Any, group: str) -> list[Launch]:
     return [Launch(i["InstanceId"], i.get("ImageId", ""), i["LaunchTime"]) for i in instances]
 
 
-def launch_failure(autoscaling: Any, group: str, since: datetime) -> str:
-    """Returns Auto Scaling's message about the group's last scaling activity since then that failed; "" if none did.
+def activities(autoscaling: Any, group: str) -> tuple[Activity, ...]:
+    """Reads the newest scaling activities of a group, in one call; moments in whole milliseconds, as they are stored.
 
-    Reads the newest activities, in one call.
+    Those of an event are among them when it begins. Later a group that keeps failing can have more of them.
     """
     newest = autoscaling.describe_scaling_activities(AutoScalingGroupName=group, MaxRecords=100)["Activities"]
-    failed = [one for one in newest if one["StatusCode"] in ("Failed", "Cancelled") and one["StartTime"] >= since]
-    last: dict[str, Any] = max(failed, key=lambda one: one["StartTime"], default={})
-    return str(last.get("StatusMessage", ""))
+    return tuple(
+        Activity(
+            description=str(one.get("Description", "")),
+            status=str(one["StatusCode"]),
+            started=_milliseconds(one["StartTime"]),
+            ended=_milliseconds(one["EndTime"]) if one.get("EndTime") else None,
+            message=str(one.get("StatusMessage", "")),
+        )
+        for one in newest
+    )
+
+
+def _milliseconds(moment: datetime) -> datetime:
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
 def image(ec2: Any, instance_id: str) -> str:
@@ -210,6 +222,12 @@ def lifecycle(autoscaling: Any, instance_id: str) -> str | None:
     """Returns an instance's lifecycle state, such as ``InService``; None if it is in no group (any more)."""
     known = autoscaling.describe_auto_scaling_instances(InstanceIds=[instance_id])["AutoScalingInstances"]
     return str(known[0]["LifecycleState"]) if known else None
+
+
+def group_of(autoscaling: Any, instance_id: str) -> str:
+    """Returns the name of an instance's group; "" if it is in none."""
+    known = autoscaling.describe_auto_scaling_instances(InstanceIds=[instance_id])["AutoScalingInstances"]
+    return str(known[0]["AutoScalingGroupName"]) if known else ""
 
 
 def instance_gone(ec2: Any, autoscaling: Any, instance_id: str) -> bool:

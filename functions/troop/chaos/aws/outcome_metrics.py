@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from troop.chaos.events import OPEN, Status
+from troop.chaos.events import OPEN, Event, Status
 from troop.shared.aws.metrics import emit
 from troop.shared.metrics import STATUS, Metric
 
@@ -18,6 +18,15 @@ def emit_outcomes(deployment: str, statuses: Iterable[str]) -> None:
     ended = Counter(status for status in statuses if status and status not in _OPEN)
     for status, count in ended.items():
         emit(deployment, {Metric.OUTCOMES: count}, **{STATUS: status})
+
+
+def emit_closed(deployment: str, event: Event) -> None:
+    """Counts the outcome of an event that a recovery check has closed, and how long the group's recovery took."""
+    measured = outcomes([event.status.value])
+    if event.recovery_seconds is not None:
+        measured[Metric.RECOVERY_SECONDS] = event.recovery_seconds
+    emit(deployment, measured)
+    emit_outcomes(deployment, [event.status.value])
 
 
 def outcomes(statuses: Iterable[str]) -> dict[Metric, float]:

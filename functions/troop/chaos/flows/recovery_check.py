@@ -5,30 +5,55 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.chaos.aws.balancers import Balancers
-from troop.chaos.aws.event_table import LONGEST_NOTE, EventTable
-from troop.chaos.aws.groups import image, launch_failure, launches, read_groups
+from troop.chaos.aws.event_table import LONGEST_NOTE, EventTable, StepRefused
+from troop.chaos.aws.groups import activities, image, launches, read_groups
+from troop.chaos.aws.task_tokens import TaskTokens
 from troop.chaos.events import Event, Status
 from troop.chaos.flows import clock_check
 from troop.chaos.groups import Group
-from troop.chaos.recovery import CONFIRM_WAIT, assess
+from troop.chaos.recovery import CALL_SECONDS, assess
 from troop.chaos.replacements import Replacement, first_since
+from troop.chaos.stages import Activity, last_failure, observe
+from troop.shared import moments
 from troop.shared.errors import MissingEventError
+
+ELSEWHERE = "another call checks the group"
 
 
 @dataclass(frozen=True)
 class Observation:
-    """The result of one check. ``wait_seconds`` until the next one; 0 if no more are needed."""
+    """The result of a check.
+
+    Attributes:
+        wait_seconds: until another look can show more; 0 if there is nothing to look for.
+        closed: whether this check has closed the event.
+        activities: the group's scaling activities, if a check of this call has read them.
+    """
 
     event: Event
     detail: str
-    wait_seconds: int
+    wait_seconds: int = 0
+    closed: bool = False
+    activities: tuple[Activity, ...] | None = field(default=None, repr=False)
+
+    @property
+    def logged(self) -> dict[str, Any]:
+        """The fields of its log line."""
+        return {
+            "event_id": self.event.event_id,
+            "status": self.event.status.value,
+            "detail": self.detail,
+            "recovery_seconds": self.event.recovery_seconds,
+            "instance_id": self.event.instance_id,
+            "execution": self.event.execution,
+        }
 
 
 @dataclass(frozen=True)
@@ -39,59 +64,113 @@ class RecoveryCheck:
     ec2: Any
     balancers: Balancers
     events: EventTable
+    tokens: TaskTokens
     timeout: timedelta
     clock: Callable[[], datetime]
     sleep: Callable[[float], None] = time.sleep
 
-    def check_until_sure(self, event_id: str, entered: datetime) -> Observation:
-        """Checks, and checks again soon if the group was whole for the first time: so short a wait costs less here than
-        another round of the workflow. For arguments and errors see :meth:`check`.
-        """
-        observation = self.check(event_id, entered)
-        if observation.wait_seconds and observation.event.watch.whole:
-            self.sleep(CONFIRM_WAIT)
-            observation = self.check(event_id, entered)
-        return observation
+    def wait(self, event_id: str, entered: datetime, token: str) -> Observation:
+        """Has the workflow wait by its token until the event is over, and checks as :meth:`watch` does.
 
-    def check(self, event_id: str, entered: datetime) -> Observation:
+        The token is stored before the first look. So whatever happens after that look finds it.
+        """
+        self.events.store_token(event_id, token)
+        seen = self.watch(event_id, entered)
+        if not seen.closed:  # something else may have closed it before the token was there
+            self._answer(event_id)
+        return seen
+
+    def watch(self, event_id: str, entered: datetime, seconds: float = CALL_SECONDS) -> Observation:
+        """Checks, and looks again soon while that can show more: to confirm, or because targets are not healthy yet.
+        Returns the last result; that of :meth:`check` if another call looks too, which then goes on alone.
+
+        Args:
+            event_id: the id of the event.
+            entered: the moment by another clock to which this function's is compared.
+            seconds: for how long it looks again at most.
+        """
+        until = self.clock() + timedelta(seconds=seconds)
+        try:
+            seen = self.check(event_id, entered)
+            while seen.wait_seconds and self.clock() + timedelta(seconds=seen.wait_seconds) <= until:
+                self.sleep(seen.wait_seconds)
+                seen = self.check(event_id, entered, seen)
+        except StepRefused:
+            return Observation(self._read(event_id), ELSEWHERE)
+        return seen
+
+    def check(self, event_id: str, entered: datetime, before: Observation | None = None) -> Observation:
         """Checks once; returns an event without need for checks as it is.
 
         Args:
             event_id: the id of the event.
             entered: when the workflow entered the step, by the workflow's own clock.
+            before: the same call's last result. If there was another check since, this one does nothing.
 
         Raises:
             ClockError: this function's clock is wrong, so it cannot decide whether time is up.
             MissingEventError: there is no such event.
-            StepRefused: something else has closed the event in the meantime.
+            StepRefused: something else has checked or closed the event in the meantime.
         """
         clock_check.check(entered, self.clock())
-        event = self.events.get(event_id)
-        if event is None:
-            raise MissingEventError(event_id)
+        event = self._read(event_id)
         if event.status is not Status.TERMINATED:
-            return Observation(event, event.detail, 0)
+            return Observation(event, event.detail)
+        if before and event.watch.checks != before.event.watch.checks:
+            return Observation(event, ELSEWHERE)
         group = next(iter(read_groups(self.autoscaling, [event.group])), None)
         healthy, unread = self._healthy(event, group) if group else ({}, "")
-        assessment = assess(event, group, healthy, self.clock(), self.timeout)
+        now = self.clock()
+        assessment = assess(event, group, healthy, now, self.timeout)
         if unread:
             assessment = replace(assessment, detail=f"{assessment.detail}; {unread}"[:LONGEST_NOTE])
         event = replace(event, watch=assessment.watch)
-        if group and assessment.status is Status.RECOVERED:
-            event = self._with_replacement(event, group)
-        if group and assessment.status is Status.UNRECOVERED:
-            event = self._with_failure(event)
+        known = before.activities if before else None
+        if group:
+            if assessment.status is Status.RECOVERED:
+                event = self._with_replacement(event, group)
+            if known is None or (assessment.status and not (event.stages and event.stages.in_service)):
+                known = self._activities(group.name)
+            event = _with_stages(event, known, healthy, now)
         if assessment.status is None:
             self.events.record_check(event)
-            return Observation(event, assessment.detail, assessment.wait_seconds)
+            return Observation(event, assessment.detail, assessment.wait_seconds, activities=known)
         event = self.events.close(event, assessment.status, assessment.detail, assessment.recovered_at)
-        return Observation(event, assessment.detail, 0)
+        self._answer(event_id)
+        return Observation(event, assessment.detail, closed=True)
+
+    def _read(self, event_id: str) -> Event:
+        event = self.events.get(event_id)
+        if event is None:
+            raise MissingEventError(event_id)
+        return event
+
+    def _answer(self, event_id: str) -> None:
+        """Answers the workflow that waits for an event, if the event is over. Reads it for that: a token that was
+        stored since the last look must not be missed.
+        """
+        event = self._read(event_id)
+        if event.token and event.status is not Status.TERMINATED:
+            settles_at = event.settles_at if event.awaits_verdict else None
+            self.tokens.succeed(
+                event.token,
+                {
+                    "event_id": event_id,
+                    "status": event.status.value,
+                    "settles_at": moments.iso(settles_at) if settles_at else None,
+                },
+            )
+
+    def _activities(self, group: str) -> tuple[Activity, ...]:
+        """Reads the scaling activities. They are remarks: without them the group has recovered too, or has not."""
+        with suppress(BotoCoreError, ClientError):
+            return activities(self.autoscaling, group)
+        return ()
 
     def _with_replacement(self, event: Event, group: Group) -> Event:
-        """Adds the replacement, and the victim's image. They are remarks: without them the group has recovered too."""
+        """Adds the replacement, and the victim's image. They are remarks, as activities are."""
         with suppress(BotoCoreError, ClientError):
-            since = event.attempted_at or event.terminated_at or event.at
-            first = first_since(launches(self.ec2, event.group), since)
+            first = first_since(launches(self.ec2, event.group), _requested(event))
             builds = {instance.instance_id: instance.build for instance in group.serving}
             if first and first.instance_id in builds and event.build:
                 return replace(
@@ -99,13 +178,6 @@ class RecoveryCheck:
                     build=replace(event.build, image=image(self.ec2, event.instance_id)),
                     replacement=Replacement(first.instance_id, replace(builds[first.instance_id], image=first.image)),
                 )
-        return event
-
-    def _with_failure(self, event: Event) -> Event:
-        """Adds why the last launch failed. It is a remark: without it the group has not recovered either."""
-        with suppress(BotoCoreError, ClientError):
-            since = event.attempted_at or event.terminated_at or event.at
-            return replace(event, launch_failure=launch_failure(self.autoscaling, event.group, since)[:LONGEST_NOTE])
         return event
 
     def _healthy(self, event: Event, group: Group) -> tuple[dict[str, frozenset[str]], str]:
@@ -123,3 +195,15 @@ class RecoveryCheck:
             return dict.fromkeys(
                 group.sources, frozenset()
             ), f"the health in the traffic sources could not be read: {error}"
+
+
+def _with_stages(event: Event, known: tuple[Activity, ...], healthy: dict[str, frozenset[str]], now: datetime) -> Event:
+    since = _requested(event)
+    stages = observe(event.stages, known, event.instance_id, since, event.running, healthy, now)
+    failure = last_failure(known, since)[:LONGEST_NOTE] or event.launch_failure
+    return replace(event, stages=stages, launch_failure=failure)
+
+
+def _requested(event: Event) -> datetime:
+    """Returns when the termination was requested, at the earliest."""
+    return event.attempted_at or event.terminated_at or event.at

@@ -1,10 +1,12 @@
-"""Creates the steps that check recovery, and sweep."""
+"""Creates the steps that check recovery, hear of events, and sweep."""
 
 from __future__ import annotations
 
 from functools import cache
 
 from troop.chaos.aws.balancers import Balancers
+from troop.chaos.aws.task_tokens import TaskTokens
+from troop.chaos.flows.hearing import Hearing
 from troop.chaos.flows.recovery_check import RecoveryCheck
 from troop.chaos.flows.sweep import Sweep
 from troop.chaos.wiring import tables
@@ -19,10 +21,16 @@ def recovery_check() -> RecoveryCheck:
         ec2=client("ec2"),
         balancers=Balancers(client),
         events=tables.events(),
+        tokens=TaskTokens(client("stepfunctions")),
         timeout=environment.recovery_timeout(),
         clock=environment.now,
         sleep=environment.sleep,
     )
+
+
+@cache
+def hearing() -> Hearing:
+    return Hearing(client("autoscaling"), tables.events(), recovery_check(), environment.now)
 
 
 @cache

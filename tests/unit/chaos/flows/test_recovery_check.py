@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -23,9 +23,11 @@ from tests.unit.account.account import (
     refusing,
 )
 from tests.unit.chaos.flows.test_termination_balanced import behind_a_target_group
+from troop.chaos.aws.task_tokens import TaskTokens
 from troop.chaos.events import Event, Status
 from troop.chaos.flows.clock_check import ClockError
 from troop.chaos.replacements import differences
+from troop.chaos.stages import HealthySince, Stages
 from troop.chaos.wiring.recovery import recovery_check
 from troop.shared.errors import MissingEventError
 from troop.shared.wiring import environment
@@ -141,18 +143,17 @@ def test_check_of_a_closed_event_changes_nothing(account: Account, victim: str) 
     assert account.count("in-flight") == 0
 
 
-def test_waits_grow_and_end_with_the_timeout(account: Account, victim: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    waits = []
+def test_a_group_that_stays_short_is_unrecovered_when_its_time_is_up(
+    account: Account, victim: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The workflow calls every two minutes, if nothing else happens."""
     with calls(monkeypatch, never_whole) as operations:
-        answer: dict[str, Any] = {"status": "TERMINATED", "wait_seconds": 45}
+        answer: dict[str, Any] = {"status": "TERMINATED"}
         while answer["status"] == "TERMINATED":
-            waits.append(answer["wait_seconds"])
-            account.clock.forward(seconds=float(answer["wait_seconds"]))
+            account.clock.forward(minutes=2)
             answer = account.check_recovery(WEB)
     assert answer["status"] == "UNRECOVERED"
-    assert waits[1:] == sorted(waits[1:])
-    assert waits[-1] == 120
-    assert 30 * 60 < sum(waits) <= 32 * 60
+    assert account.clock() - OVERDUE == timedelta(minutes=32)
     assert "PutEvents" not in operations, "others are told from the record, not by the watch"
     assert account.state("unit#web")["unrecovered"] == WEB
     assert account.count("in-flight") == 0
@@ -161,6 +162,257 @@ def test_waits_grow_and_end_with_the_timeout(account: Account, victim: str, monk
     account.clock.moment = OVERDUE + timedelta(days=3)
     account.decide()
     assert account.decisions()["web"]["reason"] == "unrecovered"
+
+
+# ------------------------------------------------------------------ looks within one call
+
+
+@pytest.fixture
+def slept(account: Account, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses of functions, which take their time."""
+    pauses: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        account.clock.forward(seconds=seconds)
+
+    monkeypatch.setattr(environment, "sleep", sleep)
+    recovery_check.cache_clear()
+    return pauses
+
+
+def changing_answer(operation: str, answer: dict[str, Any]) -> Callable[[int, str, Callable[[], Any]], Any]:
+    """Answers an operation so, which moto does not have."""
+    return lambda number, name, call: answer if name == operation else call()
+
+
+def _behind(account: Account, healthy_after: float) -> Callable[[int, str, Callable[[], Any]], Any]:
+    """The group has a target group, whose targets are healthy so many seconds after the termination."""
+
+    def answered(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        if operation == "DescribeTargetHealth":
+            state = "healthy" if account.clock() >= OVERDUE + timedelta(seconds=healthy_after) else "initial"
+            targets = [{"Target": {"Id": i}, "TargetHealth": {"State": state}} for i in account.instances("web")]
+            return {"TargetHealthDescriptions": targets}
+        if operation == "DescribeScalingActivities":
+            return {"Activities": []}
+        answer = call()
+        if operation == "DescribeAutoScalingGroups":
+            answer["AutoScalingGroups"][0]["TargetGroupARNs"] = ["arn:tg"]
+        return answer
+
+    return answered
+
+
+def test_targets_are_looked_at_until_they_are_healthy(
+    account: Account, victim: str, slept: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with calls(monkeypatch, _behind(account, 41)) as operations:
+        assert account.wait_for_recovery(WEB)["status"] == "RECOVERED"
+    assert slept == [4] * 11 + [3]
+    event = account.event(WEB)
+    assert event.recovery_seconds == 44, "the first look that found it"
+    assert event.watch.short_at == OVERDUE + timedelta(seconds=40), "so it recovered between the two"
+    assert operations.count("DescribeScalingActivities") <= 2, "looks do not read them again"
+
+
+def test_looks_end_before_the_workflow_calls_again(
+    account: Account, victim: str, slept: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with calls(monkeypatch, _behind(account, 1000)):
+        assert account.wait_for_recovery(WEB)["status"] == "TERMINATED"
+    assert 110 < sum(slept) <= 115
+
+
+def test_an_execution_of_the_previous_version_is_answered_at_once(
+    account: Account, victim: str, slept: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits by itself, and has no token: its state's time is 75 seconds."""
+    with calls(monkeypatch, _behind(account, 1000)):
+        assert account.check_recovery(WEB) == {"event_id": WEB, "status": "TERMINATED", "wait_seconds": 60}
+    assert slept == []
+
+
+def test_looks_end_when_another_call_looks(
+    account: Account, victim: str, slept: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def another(seconds: float) -> None:
+        slept.append(seconds)
+        account.clock.forward(seconds=seconds)
+        if len(slept) == 2:
+            recovery_check().check(WEB, account.clock())
+
+    monkeypatch.setattr(environment, "sleep", another)
+    recovery_check.cache_clear()
+    with calls(monkeypatch, _behind(account, 1000)):
+        assert account.wait_for_recovery(WEB)["status"] == "TERMINATED"
+    assert slept == [4, 4]
+    assert account.event(WEB).watch.checks == 3
+
+
+def test_a_check_after_a_concurrent_one_changes_nothing(
+    account: Account, victim: str, slept: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would undo that the group was short again in between."""
+
+    def short() -> None:
+        with calls(monkeypatch, never_whole):
+            recovery_check().check(WEB, account.clock())
+
+    with calls(monkeypatch, before("UpdateItem", short)):
+        recovery_check().watch(WEB, account.clock())
+    event = account.event(WEB)
+    assert (event.status, event.watch.checks, event.watch.whole) == (Status.TERMINATED, 1, 0)
+    with calls(monkeypatch, before("TransactWriteItems", short)):
+        recovery_check().watch(WEB, account.clock())
+    assert account.event(WEB).status is Status.TERMINATED, "the second look was not consecutive to the first"
+
+
+# ------------------------------------------------------------------ the workflow waits by a token
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
+    """What the waiting workflow was told, by token."""
+    sent: list[tuple[str, dict[str, Any]]] = []
+
+    def succeed(self: TaskTokens, token: str, output: dict[str, Any]) -> bool:
+        sent.append((token, dict(output)))
+        return True
+
+    monkeypatch.setattr(TaskTokens, "succeed", succeed)
+    return sent
+
+
+OVER = {"event_id": WEB, "status": "RECOVERED", "settles_at": None}
+
+
+def test_recovery_answers_the_workflow(account: Account, victim: str, answers: list[Any]) -> None:
+    account.wait_for_recovery(WEB, token="t1")
+    assert answers == [("t1", OVER)]
+
+
+def test_a_check_that_continues_does_not_answer_the_workflow(
+    account: Account, victim: str, answers: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with calls(monkeypatch, never_whole):
+        account.wait_for_recovery(WEB, token="t1")
+    assert answers == []
+    assert account.event(WEB).token == "t1"
+
+
+def test_whatever_closes_the_event_answers_the_newest_token(
+    account: Account, victim: str, answers: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with calls(monkeypatch, never_whole):
+        account.wait_for_recovery(WEB, token="t1")
+        account.wait_for_recovery(WEB, token="t2")
+    account.clock.forward(minutes=6)
+    account.sweep()
+    assert answers == [("t2", OVER)]
+
+
+def test_a_token_that_comes_when_the_event_is_closed_is_answered_at_once(
+    account: Account, victim: str, answers: list[Any]
+) -> None:
+    recovery_check().watch(WEB, account.clock())
+    assert answers == []
+    account.wait_for_recovery(WEB, token="late")
+    assert answers == [("late", OVER)]
+
+
+def test_a_token_that_comes_while_the_event_is_closed_is_answered(
+    account: Account, victim: str, answers: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with calls(monkeypatch, before("TransactWriteItems", lambda: account.events.store_token(WEB, "meanwhile"))):
+        recovery_check().watch(WEB, account.clock())
+    assert answers == [("meanwhile", OVER)]
+
+
+@pytest.mark.parametrize("code", ["TaskTimedOut", "TaskDoesNotExist", "InvalidToken"])
+def test_a_workflow_that_waits_no_more_is_no_error(
+    account: Account, victim: str, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    with calls(monkeypatch, refusing("SendTaskSuccess", code)):
+        assert account.wait_for_recovery(WEB)["status"] == "RECOVERED"
+    with calls(monkeypatch, refusing("SendTaskSuccess", "AccessDeniedException")), pytest.raises(ClientError):
+        account.wait_for_recovery(WEB)
+
+
+# ------------------------------------------------------------------ stages
+
+
+LAUNCHED, ENDED = "Launching a new EC2 instance: ", "Terminating EC2 instance: "
+
+
+def _described(description: str, start: float, end: float | None, status: str = "Successful") -> dict[str, Any]:
+    activity = {"Description": description, "StatusCode": status, "StartTime": OVERDUE + timedelta(seconds=start)}
+    return activity | ({"EndTime": OVERDUE + timedelta(seconds=end)} if end is not None else {})
+
+
+def test_an_event_keeps_the_stages_of_its_recovery(
+    account: Account, slept: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account.group("web")
+    old = set(account.instances("web"))
+    account.terminate(account.item("web"))
+    (new,), victim = set(account.instances("web")) - old, account.event(WEB).instance_id
+    behind, activities = _behind(account, 41), [_described(ENDED + victim, 2, None, "InProgress")]
+
+    def answered(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        if operation == "DescribeScalingActivities":
+            return {"Activities": activities}
+        return behind(number, operation, call)
+
+    account.clock.forward(seconds=5)
+    with calls(monkeypatch, never_whole), calls(monkeypatch, answered):
+        account.wait_for_recovery(WEB)
+    assert account.event(WEB).stages == Stages(noticed=_after(2), healthy=(HealthySince("arn:tg"),)), "so far"
+    account.clock.forward(seconds=15)
+    account.hear("aws.ec2", {"instance-id": new})
+    account.clock.forward(seconds=16)
+    activities.insert(0, _described(LAUNCHED + new, 9, 35))
+    with calls(monkeypatch, answered):
+        account.hear("aws.autoscaling", {"AutoScalingGroupName": "web"})
+    assert account.event(WEB).stages == Stages(
+        noticed=_after(2),
+        launched=_after(9),
+        running=_after(20),
+        in_service=_after(35),
+        healthy=(HealthySince("arn:tg", _after(44)),),
+    )
+    assert account.event(WEB).status is Status.RECOVERED
+
+
+def _after(seconds: float) -> datetime:
+    return OVERDUE + timedelta(seconds=seconds)
+
+
+def test_a_group_that_recovers_states_the_launch_that_failed_before(
+    account: Account, victim: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = _activity("Failed", 1, REFUSED)
+    with calls(monkeypatch, changing_answer("DescribeScalingActivities", {"Activities": [failed]})):
+        assert account.check_recovery(WEB)["status"] == "RECOVERED"
+    assert account.event(WEB).launch_failure == REFUSED
+
+
+def test_stages_are_not_known_where_activities_cannot_be_read(
+    account: Account, victim: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with calls(monkeypatch, refusing("DescribeScalingActivities", "AccessDenied")):
+        assert account.check_recovery(WEB)["status"] == "RECOVERED"
+    assert account.event(WEB).stages == Stages()
+
+
+def test_an_event_of_a_version_without_stages_ends_well(account: Account, victim: str) -> None:
+    stored = account.dynamodb.get_item(TableName="Events", Key={"event_id": {"S": WEB}})["Item"]
+    for later in ("hypothesis", "stages", "running", "token", "settles_at", "verdict", "abort"):
+        stored.pop(later, None)
+    stored["watch"]["M"].pop("short_at", None)
+    account.put("Events", stored)
+    assert account.check_recovery(WEB) == {"event_id": WEB, "status": "RECOVERED", "wait_seconds": 0}
+    assert account.event(WEB).stages is not None
 
 
 def _activity(status: str, minutes: int, message: str) -> dict[str, Any]:

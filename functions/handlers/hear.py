@@ -1,0 +1,32 @@
+"""Hears events of AWS on the default event bus."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from troop.chaos.aws.outcome_metrics import emit_closed
+from troop.chaos.wiring.recovery import hearing
+from troop.shared import moments
+from troop.shared.aws.logs import step
+from troop.shared.wiring import environment
+
+logger = Logger()
+
+
+@step(logger, "id")
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Hears one event: its ``source``, ``time`` and ``detail``, of which only names are used -> ``{"events": [ids]}``
+    of the terminations that it was about.
+    """
+    at, detail = moments.parse(event["time"]), event["detail"]
+    if event["source"] == "aws.ec2":
+        return {"events": hearing().instance_runs(detail["instance-id"], at)}
+    observations = hearing().group_changed(detail["AutoScalingGroupName"], at)
+    for observation in observations:
+        logger.info("recovery_check", **observation.logged)
+        if observation.closed:
+            emit_closed(environment.settings().deployment, observation.event)
+    return {"events": [observation.event.event_id for observation in observations]}

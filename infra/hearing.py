@@ -1,0 +1,61 @@
+"""Defines the events of AWS that a deployment hears, on the default bus of its account and region."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import aws_cdk as cdk
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+_LATEST_MINUTES = 5
+"""Later, checks of the workflow have long found what an event could say."""
+
+_ATTEMPTS = 2
+
+HEARD: Mapping[str, tuple[str, events.EventPattern]] = {
+    "Groups": (
+        "Instances that groups have launched or terminated",
+        events.EventPattern(
+            source=["aws.autoscaling"],
+            detail_type=[
+                "EC2 Instance Launch Successful",
+                "EC2 Instance Launch Unsuccessful",
+                "EC2 Instance Terminate Successful",
+            ],
+        ),
+    ),
+    "Instances": (
+        "Instances that run",
+        events.EventPattern(
+            source=["aws.ec2"],
+            detail_type=["EC2 Instance State-change Notification"],
+            detail={"state": ["running"]},
+        ),
+    ),
+}
+"""Rule -> what it matches. A rule cannot know which groups have a termination in flight: the function finds out."""
+
+
+class Hearing(Construct):
+    """The rules that call the function ``hear``. AWS delivers these events at best effort, and charges nothing."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, function: lambda_.Function) -> None:
+        super().__init__(scope, construct_id)
+        function.configure_async_invoke(max_event_age=cdk.Duration.minutes(_LATEST_MINUTES), retry_attempts=_ATTEMPTS)
+        for name, (description, pattern) in HEARD.items():
+            events.Rule(
+                self,
+                name,
+                description=f"{description}, for terminations in flight",
+                event_pattern=pattern,
+                targets=[
+                    targets.LambdaFunction(
+                        function,
+                        max_event_age=cdk.Duration.minutes(_LATEST_MINUTES),
+                        retry_attempts=_ATTEMPTS,
+                    )
+                ],
+            )

@@ -62,6 +62,7 @@ class LocalAccount:
         kernels: whether instances with limits of their reach are kernels of their own (User-Mode Linux).
         notice_seconds: the delay after which a group notices a lost instance.
         wait_scale: factor for the waits of state machines, because instances boot in seconds.
+        health_seconds: the time from which an instance serves until its targets are healthy.
         lost_events: the share of events of EC2 and Auto Scaling that never come, from 0 to 1.
         secret: the value of generated secrets in CloudFormation templates, such as Troop's salt; random if empty.
         progress: receives messages about the progress.
@@ -76,6 +77,7 @@ class LocalAccount:
         kernels: bool = False,
         notice_seconds: float = 1.5,
         wait_scale: float = 0.05,
+        health_seconds: float = 0.0,
         lost_events: float = 0.0,
         secret: str = "",
         progress: Progress = _silent,
@@ -89,6 +91,7 @@ class LocalAccount:
             "kernels": kernels,
             "notice_seconds": notice_seconds,
             "wait_scale": wait_scale,
+            "health_seconds": health_seconds,
             "lost_events": lost_events,
             "secret": secret,
         }

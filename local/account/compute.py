@@ -70,7 +70,7 @@ def serve(config: Config, host: Host, drawn: Secrets) -> str:
     moto_lifecycle.apply(host.is_ready, replacements.terminating)
     moto_replacement.apply(replacements)
     moto_refreshes.apply()
-    moto_targets.apply(host.is_ready)
+    moto_targets.apply(lambda instance_id: host.is_ready(instance_id, config.health_seconds))
     moto_reboot.apply(host.reboot)
     moto_console.apply(host.console)
     moto_images.register(backend("ec2"))

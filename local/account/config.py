@@ -30,6 +30,7 @@ class Config:
         wait_scale: factor for the waits of state machines, because instances boot in seconds: Wait states of a number
             of seconds, and the time for which a task waits for its token
             (:mod:`local.account.patches.states_tokens`).
+        health_seconds: the time from which an instance serves until its targets are healthy.
         lost_events: the share of events of EC2 and Auto Scaling that never come, from 0 to 1.
         secret: the value of generated secrets in CloudFormation templates; random if empty.
     """
@@ -43,6 +44,7 @@ class Config:
     kernels: bool = False
     notice_seconds: float = 1.5
     wait_scale: float = 0.05
+    health_seconds: float = 0.0
     lost_events: float = 0.0
     secret: str = ""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import itertools
 import json
+import math
 import os
 import random
 import shlex
@@ -13,6 +14,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -35,6 +37,7 @@ class Hosted:
     Attributes:
         environment: additional variables of its processes.
         state: starting, ready, ended (its user data ended before it was ready).
+        ready_at: when it became ready, by the monotonic clock.
         network: its reach; None for that of this machine.
     """
 
@@ -42,6 +45,7 @@ class Hosted:
     directory: Path
     environment: dict[str, str]
     state: str = "starting"
+    ready_at: float = math.inf
     network: dict[str, Any] | None = None
 
 
@@ -80,11 +84,12 @@ class Host:
                 self._address_by_id[instance.id] = self._addresses.take(self._reach and is_closed(instance))
             return self._address_by_id[instance.id]
 
-    def is_ready(self, instance_id: str) -> bool:
+    def is_ready(self, instance_id: str, seconds: float = 0.0) -> bool:
+        """Checks whether an instance has been ready for some seconds."""
         if not self.processes:
             return True
         hosted = self._hosted.get(instance_id)
-        return hosted is not None and hosted.state == "ready"
+        return hosted is not None and hosted.state == "ready" and time.monotonic() - hosted.ready_at >= seconds
 
     def describe(self) -> list[dict[str, Any]]:
         """Returns [{"id", "address", "state", "directory"}] of the instances with a process."""
@@ -200,7 +205,7 @@ class Host:
                     continue
                 is_ready = report["event"] == "ready"
                 if is_ready:
-                    hosted.state = "ready"
+                    hosted.state, hosted.ready_at = "ready", time.monotonic()
                 elif report["event"] == "exited" and hosted.state == "starting":
                     hosted.state = "ended"
                     print(f"{report['id']}: user data ended ({report['code']}) before it was ready", flush=True)

@@ -1,4 +1,4 @@
-"""Shows a target as `initial` until its instance serves.
+"""Shows a target as `initial` until its instance serves, and longer if health checks shall take time.
 
 moto shows every registered target as healthy at once, so no recovery would wait for target health.
 """
@@ -14,6 +14,8 @@ from ._wrap import wrap
 
 
 def apply(is_ready: Callable[[str], bool]) -> None:
+    """Applies the patch. `is_ready`: whether an instance serves, and the health checks of targets have found it."""
+
     @wrap(FakeTargetGroup, "health_for")
     def health_for(original: Callable[..., Any], self: Any, target: dict[str, Any], ec2_backend: Any) -> Any:
         health = original(self, target, ec2_backend)

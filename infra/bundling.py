@@ -51,10 +51,16 @@ _PACKAGES = ("troop/disks", "troop/measure/collectors", "troop/measure/s3")
 NODE_MODULES = (*_PACKAGES, *(f"troop/measure/{name}.py" for name in _SCRIPT_MODULES))
 """Packages and modules that no function imports."""
 
+_UNUSED_UTILITIES = (
+    *("auth_alpha", "batch", "circuit_breaker", "data_masking", "feature_flags", "idempotency", "kafka", "parser"),
+    "streaming",
+)
+"""Utilities of Powertools that neither functions nor its other parts import."""
+
 SIZE_LIMIT = 30_000_000
 """The most bytes of code and all layers, unzipped, with byte code. It limits cold starts, far below Lambda's 250 MB."""
 
-_SCHEME = "4"
+_SCHEME = "5"
 """A part of every name in the store: increase it when installing, pruning, compiling or archiving changes."""
 _LAMBDA_WHEELS = (
     *("--platform", "manylinux2014_aarch64", "--implementation", "cp"),
@@ -204,7 +210,9 @@ def _superfluous(site: Path) -> Iterator[Path]:
     """Yields files that no function needs, and files that differ between installations of the same wheels."""
     records = (f"*.dist-info/{record}" for record in ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json"))
     swagger = "aws_lambda_powertools/event_handler/openapi/swagger_ui/*.min.*"  # a page that the API does not serve
-    for pattern in ("bin", "*/tests", "**/__pycache__", swagger, *records):  # scripts in bin name the interpreter
+    utilities = (f"aws_lambda_powertools/utilities/{name}" for name in _UNUSED_UTILITIES)
+    # Scripts in bin name the interpreter.
+    for pattern in ("bin", "*/tests", "**/__pycache__", swagger, *utilities, *records):
         yield from list(site.glob(pattern))
     for names in list(site.glob("holidays/locale/*")):
         if names.name != HOLIDAY_LANGUAGE:

@@ -285,3 +285,18 @@ def add_alarm(world: World, name: str, state: str) -> None:
         missing = dice.choice(("missing", "missing", "notBreaching", "ignore", "breaching"))
         alarm = Alarm(name, state, dice.choice((10, 60, 60, 300)), dice.choice((1, 1, 3)), missing)
     world.cloudwatch.create(alarm)
+
+
+def suffer(world: World, unit: str) -> None:
+    """Lets an alarm go off, now and then, because a unit has lost an instance; and some do for no such reason."""
+    dice, now = world.dice, world.stage.now
+    if dice.random() < 0.6:
+        return
+    name = dice.choice(("errors", f"{unit}-slow", *NAMES))
+    begin = now + dice.choice((1.0, 30.0, 90.0, 300.0)) * dice.random()
+    for _ in range(dice.choice((1, 1, 2))):
+        state = dice.choice((ALARM, ALARM, ALARM, MISSING))
+        world.stage.at(begin, partial(world.cloudwatch.set, name, state))
+        begin += dice.choice((2.0, 20.0, 200.0)) * dice.random()
+        world.stage.at(begin, partial(world.cloudwatch.set, name, OK))
+        begin += dice.uniform(0, 60)

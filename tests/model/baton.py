@@ -74,13 +74,6 @@ class Stage:
                 if isinstance(actor, Actor) and actor.strand:
                     actor.strand.throw(Stopped)
 
-    def pass_time(self, seconds: float) -> None:
-        """Lets time pass when no actor is left, with what becomes due in it."""
-        until = self.now + seconds
-        while self._later and self._later[0][0] <= until:
-            self._due(self._later[0][0])
-        self.now = until
-
     def pause(self, seconds: float) -> None:
         """Lets the running actor sleep, at most until somebody calls :meth:`rouse`, and others go on."""
         actor = self.running

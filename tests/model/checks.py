@@ -34,6 +34,9 @@ LEGAL = {
 }
 IN_FLIGHT = ("CLAIMED", "TERMINATED")
 WITHOUT_TERMINATION = ("GONE_ELSEWHERE", "ABANDONED")
+MAY_CHANGE = {"open", "token"}
+"""The attributes that may change after an event's end."""
+
 FINAL = {"RECOVERED", "UNRECOVERED", "GROUP_DELETED", "GONE_ELSEWHERE", "ABANDONED"}
 
 
@@ -148,7 +151,7 @@ class Checks:
                 self.verdicts.recovered(new)
             if after in WITHOUT_TERMINATION:
                 self.nothing_since[new["event_id"]["S"]] = self._world.stage.now
-        elif before in FINAL and {k: v for k, v in (old or {}).items() if k != "open"} != dict(new):
+        elif before in FINAL and old and any(old.get(key) != new.get(key) for key in {*old, *new} - MAY_CHANGE):
             self.fail(f"{new['event_id']['S']} was changed after its end")
         elif old and old["instance_id"] != new["instance_id"] and after != "LEASHED":
             self.fail(f"{new['event_id']['S']} changed its instance")
@@ -263,7 +266,8 @@ class Checks:
             self.fail(f"{event_id} is claimed during an instance refresh, or nobody has looked")
         read = [alarm for answer in seen.get("describe_alarms", []) for kind in answer.values() for alarm in kind]
         states = {alarm["AlarmName"]: alarm["StateValue"] for alarm in read}
-        for name in item.get("stop_alarms", {"S": ""})["S"].replace(",", " ").split():
+        named = [item.get(key, {"S": ""})["S"] for key in ("stop_alarms", "success_alarms")]
+        for name in ",".join(named).replace(",", " ").split():
             if states.get(name) != "OK":
                 self.fail(f"{event_id} is claimed though its alarm {name} is {states.get(name)}")
 

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache, partial
 from typing import Any
 
 from tests.model.alarms import NAMES, OK, add_alarm
+from tests.model.bus import Delivery
 from tests.model.checks import ZONE
 from tests.model.fleet import Group
 from tests.model.people import People
-from tests.model.world import Aborted, Faults, Violation, World
+from tests.model.workflow import ask, execute, hear, start_by_hand, sweep
+from tests.model.world import Faults, World
 from troop import faults
-from troop.chaos.aws.decision_table import put_work
-from troop.chaos.events import Status
-from troop.chaos.flows.on_demand import OtherGroupError, RefusedError
-from troop.chaos.flows.termination import Outcome, Work
-from troop.shared import moments
-from troop.shared.errors import MissingGroupError
 from troop.shared.settings import Settings, parse_settings
 
 DAYS = (
@@ -36,7 +30,7 @@ UNITS = {"web-v*": "web"}
 
 
 @cache
-def settings(max_per_day: int, max_in_flight: int, method: str, leashed: bool) -> Settings:
+def settings(max_per_day: int, max_in_flight: int, method: str, leashed: bool, halt_after_broken: int) -> Settings:
     """Settings of a deployment with a window of one hour, in which everything is rolled."""
     calendar = {
         "time_zone": "America/Los_Angeles",
@@ -60,7 +54,7 @@ def settings(max_per_day: int, max_in_flight: int, method: str, leashed: bool) -
             "on_demand": True,
             "units": UNITS,
             "calendars": {"default": calendar},
-            "halt_after_broken": 3,
+            "halt_after_broken": halt_after_broken,
             "recovery_timeout_minutes": 5,
             "decision_retention_days": 90,
             "benchmarks": True,
@@ -135,9 +129,24 @@ def _world(dice: random.Random) -> World:
         abort=dice.choice((0.0, 0.1, 0.5)),
         twin=dice.choice((0.0, 0.3)),
     )
+    is_reliable = dice.random() < 0.15
+    delivery = dice.choice((Delivery(), Delivery(0.01), Delivery(0.2, 0.2, 0.2), Delivery(1.0)))
+    if is_reliable:
+        trouble = replace(trouble, call=0.0, kill=0.0, slow=0.0, clock=0.0, people=0.0)
+        delivery = Delivery(lost=0.005)
     opens = datetime.combine(dice.choice(DAYS), time(9), ZONE).astimezone(UTC)
-    chosen = settings(dice.choice((1, 2, 20)), dice.choice((1, 2, 5)), dice.choice(faults.names()), dice.random() < 0.1)
+    chosen = settings(
+        dice.choice((1, 2, 20)),
+        dice.choice((1, 2, 5)),
+        dice.choice(faults.names()),
+        dice.random() < 0.1,
+        dice.choice((0, 1, 2, 3)),
+    )
     world = World(dice, chosen, opens - timedelta(minutes=1), trouble)
+    world.delivery = delivery
+    world.is_reliable = is_reliable
+    world.is_upgraded = not is_reliable and dice.random() < 0.05
+    world.bus.hear = partial(hear, world)
     for name in NAMES:
         add_alarm(world, name, OK)
     world.people = People(world, dice.choice((1, 3, 8))).change
@@ -150,11 +159,23 @@ def _world(dice: random.Random) -> World:
         group.target_groups = [f"tg-{name}-{n}" for n in range(dice.choice((0, 0, 0, 0, 1, 2)))]
         group.failing = dice.choice((0, 0, 0, 0, 1, 3))
         world.fleet.add(group)
-        if dice.random() < 0.4:
+        if dice.random() < 0.6:
             unit = name.partition("-")[0]
-            alarms = dice.choice(("errors", "site", f"{unit}-slow", f"errors {unit}-slow"))
-            world.dynamo.write("GroupTags", {"unit": {"S": unit}, "stop_alarms": {"S": alarms}})
+            world.dynamo.write("GroupTags", {"unit": {"S": unit}} | _hypothesis(dice, unit))
     return world
+
+
+def _hypothesis(dice: random.Random, unit: str) -> dict[str, Any]:
+    """What a unit's owner expects of a termination, as attributes of its item."""
+    alarms = ("errors", "site", f"{unit}-slow", f"errors, {unit}-slow")
+    item: dict[str, Any] = {}
+    if dice.random() < 0.8:
+        item["success_alarms"] = {"S": dice.choice(alarms)}
+    if dice.random() < 0.3:
+        item["stop_alarms"] = {"S": dice.choice(alarms)}
+    if dice.random() < 0.4:
+        item["recovery_within"] = {"N": dice.choice(("20", "60", "150"))}
+    return item
 
 
 def _day(world: World, dice: random.Random) -> None:
@@ -166,7 +187,7 @@ def _day(world: World, dice: random.Random) -> None:
             stalled = dice.choice((0.0,) * 8 + (dice.uniform(0, 1200),))
             _start(world, at + dice.uniform(0, 2), stalled)
         if dice.random() < 0.5:  # by its own schedule
-            world.stage.spawn(f"between{number}", partial(_only_sweep, world), opens + 900 * number + 480)
+            world.stage.spawn(f"between{number}", partial(sweep, world), opens + 900 * number + 480)
     if dice.random() < 0.3:  # in the window's last minutes
         _start(world, opens + 3600 - dice.uniform(20, 120), 0.0)
     for name in list(world.fleet.groups):
@@ -174,50 +195,18 @@ def _day(world: World, dice: random.Random) -> None:
             key, first = dice.choice("ab"), opens + dice.uniform(0, 5000)
             for again in range(dice.choice((1, 1, 2))):
                 at = first + again * dice.choice((0.5, 30.0, 900.0))
-                world.stage.spawn(f"ask/{name}/{key}{again}", partial(_ask, world, name, key), at)
+                world.stage.spawn(f"ask/{name}/{key}{again}", partial(ask, world, name, key), at)
         if dice.random() < 0.2:  # what nobody has decided, as if somebody had started a child by hand
             at = opens + dice.choice((1800.0, 2700.0, 3500.0)) + dice.uniform(0, 3)
-            world.stage.spawn(f"hand/{name}", partial(_by_hand, world, name, at), at)
+            world.stage.spawn(f"hand/{name}", partial(start_by_hand, world, name, at), at)
     world.stage.run()
 
 
 def _start(world: World, at: float, stalled: float) -> None:
     number = world.stage.spawned
-    world.stage.spawn(f"tick{number}", partial(_execution, world, at, stalled), at)
+    world.stage.spawn(f"tick{number}", partial(execute, world, at, stalled), at)
     if world.dice.random() < 0.3:
-        world.stage.spawn(f"sweep{number}", partial(_only_sweep, world), at + world.dice.uniform(0, 5))
-
-
-def _ask(world: World, group: str, key: str) -> None:
-    """A request to terminate: each try of it may be cut off, and is made again or not."""
-    world.begin = lambda work: world.stage.spawn(
-        f"od/{work['event_id']}", partial(_child, world, work, True), world.stage.now
-    )
-
-    def ask() -> None:
-        try:
-            claim = world.on_demand.request(group, key, world.now())
-            world.checks.requested(group, key, claim.repeated)
-        except RefusedError as error:
-            world.checks.seen[f"on demand: {error.reason}"] += 1
-        except (MissingGroupError, OtherGroupError) as error:
-            world.say(f"on demand: {error}")
-
-    with suppress(Aborted):
-        world.invoke("ask", 29, 3, ask)
-
-
-def _only_sweep(world: World) -> None:
-    """By its own schedule, or of an execution whose Decide then fails."""
-    with suppress(Aborted):
-        world.invoke("sweep", 120, 1, lambda: _sweep(world, world.now()))
-
-
-def _by_hand(world: World, group: str, at: float) -> None:
-    day = datetime.fromtimestamp(at, ZONE).date()
-    unit = group.partition("-")[0]
-    item = {"event_id": f"{day}#{unit}", "unit": unit, "day": str(day), "groups": [group]}
-    _child(world, item | {"tick": moments.iso(datetime.fromtimestamp(at, UTC)), "execution": "hand"}, watching=True)
+        world.stage.spawn(f"sweep{number}", partial(sweep, world), at + world.dice.uniform(0, 5))
 
 
 def _rest(world: World) -> None:
@@ -226,80 +215,11 @@ def _rest(world: World) -> None:
     world.dynamo.write(
         "State", world.dynamo.item("State", "switch") | {"key": {"S": "switch"}, "halted": {"BOOL": True}}
     )
-    for _ in range(4):
-        world.stage.pass_time(900)
-        world.stage.spawn("rest", lambda: world.invoke("sweep", 120, 4, lambda: _sweep(world, world.now())), 0.0)
-        world.stage.run()
 
+    def sweeps() -> None:
+        for _ in range(4):
+            world.stage.pause(900)
+            sweep(world, 4)
 
-def _execution(world: World, at: float, stalled: float) -> None:
-    """One run of the workflow, as statemachines/chaos.asl.json has it."""
-    started = datetime.fromtimestamp(at, UTC)
-    name = world.stage.running.name if world.stage.running else ""
-    try:
-        world.stage.pause(stalled)
-        world.invoke("sweep", 120, 4, lambda: _sweep(world, started))
-        world.stage.pause(world.dice.choice((0.0, 0.0, 5.0)))
-        items = world.invoke("decide", 300, 4, lambda: _decide(world, name, started))
-        for item in items or ():
-            twins = 2 if world.dice.random() < world.faults.twin else 1
-            for twin in range(twins):
-                play = partial(_child, world, json.loads(json.dumps(item)), watching=twin == 0)
-                world.stage.spawn(f"{name}/{item['unit']}{twin}", play, world.stage.now)
-    except Aborted:
-        world.say("aborted")
-
-
-def _sweep(world: World, started: datetime) -> None:
-    for one in world.sweeper.run(started):
-        world.say(f"swept {one.event_id} {one.status} {one.error}")
-        kind = one.error.partition(":")[0]
-        if kind and kind not in (
-            "ClientError",
-            "ReadTimeoutError",
-            "ClockError",
-        ):
-            raise Violation(f"sweep: {one.error}")
-
-
-def _decide(world: World, execution: str, started: datetime) -> list[dict[str, Any]]:
-    ticked = world.tick.run("default", execution, started)
-    decisions, work = ticked.decisions, ticked.work
-    for decision in decisions:
-        world.checks.seen[decision.reason] += 1
-        world.say(f"{decision.unit}: {decision.reason} ({decision.detail})")
-    if not work:
-        return []
-    key = f"ticks/{moments.iso(started)}-{execution}.json"
-    put_work(world.s3, "bucket", key, work)
-    items: list[dict[str, Any]] = json.loads(world.objects[key])
-    return items
-
-
-def _child(world: World, item: dict[str, Any], watching: bool) -> None:
-    """One child: terminate, then look until it is over. A twin is a try that Lambda made twice: it does not watch."""
-    try:
-        outcome: Outcome | None = world.invoke("terminate", 60, 5, lambda: world.termination.run(Work.parse(item)))
-        if outcome is None:
-            return
-        if outcome.event is None:
-            world.checks.seen[f"refused: {outcome.reason}"] += 1
-            world.say(f"refused: {outcome.reason} {outcome.detail}")
-            return
-        if watching and outcome.event.status is Status.TERMINATED:
-            world.say(f"over: {_await(world, item['event_id'])}")
-    except Aborted:
-        world.say("aborted")
-
-
-def _await(world: World, event_id: str) -> str:
-    """The state CheckRecovery, again and again until its token is answered, or all its tries have failed."""
-    while True:
-        entered = world.now()
-        token = world.new_token()
-        if world.invoke("check_recovery", 150, 5, partial(world.recovery_check.wait, event_id, entered, token)) is None:
-            return "failed"
-        while world.waiting[token] is None and (world.now() - entered).total_seconds() < 120:
-            world.stage.pause(5)
-        if answer := world.waiting.pop(token):
-            return answer
+    world.stage.spawn("rest", sweeps, world.stage.now)
+    world.stage.run()

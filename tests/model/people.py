@@ -44,6 +44,10 @@ class People:
         return self._switch(halted=True)
 
     def unhalt(self) -> str:
+        """Resumes chaos, also after the deployment has halted itself."""
+        self._world.checks.verdicts.resumed()
+        for key in ("self-halt", "broken"):
+            self._world.dynamo.drop("State", key)
         return self._switch(halted=False)
 
     def leash(self) -> str:
@@ -78,7 +82,9 @@ class People:
     def put_back(self) -> str:
         for (key,), item in list(self._world.dynamo.tables["State"].items()):
             if key.startswith("unit#") and "unrecovered" in item:
-                self._world.dynamo.write("State", {k: v for k, v in item.items() if k != "unrecovered"})
+                self._world.checks.verdicts.returned(key.removeprefix("unit#"))
+                left = {k: v for k, v in item.items() if k not in ("unrecovered", "left_for")}
+                self._world.dynamo.write("State", left)
                 return f"{key} put back"
         return "nothing to put back"
 

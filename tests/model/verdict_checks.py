@@ -79,8 +79,17 @@ class VerdictChecks:
         if not loss.was_whole(since, until):
             self.fail(f"{event['event_id']} is RECOVERED, and its group was not whole")
         if world.is_reliable:
-            late = until - SKEW - (loss.rise(until) or 0.0)
+            late = until - SKEW - world.notes.get("skew", 0.0) - (loss.rise(until) or 0.0)
+            if late > KNOWN_IN_TIME:
+                world.say(f"known {late:.1f} s late")
             world.checks.seen[f"recovery known {'in time' if late <= KNOWN_IN_TIME else 'late'}"] += 1
+
+    def check_answer(self, event_id: str, output: Mapping[str, Any]) -> None:
+        """An execution is told that the event that it waits for is over, or has recovered."""
+        stored = plain(self._world.dynamo.item("Events", event_id))
+        self._world.checks.seen["token answered"] += 1
+        if output["event_id"] != event_id or output["status"] != stored["status"] or stored["status"] == "TERMINATED":
+            self.fail(f"the execution of {event_id} is told {output}, and the event is {stored['status']}")
 
     # Verdicts
 

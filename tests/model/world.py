@@ -16,12 +16,13 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError, ReadTimeoutError
 
-from tests.model.alarms import CloudWatch
+from tests.model.alarms import CloudWatch, suffer
 from tests.model.baton import Actor, Stage, Stopped
 from tests.model.bus import Bus, Delivery
 from tests.model.checks import Checks, Violation
 from tests.model.dynamo import Dynamo, refusal
 from tests.model.fleet import Fleet, Instance
+from tests.model.tokens import Tokens
 from troop.chaos.aws.account_reader import AccountReader
 from troop.chaos.aws.balancers import Balancers
 from troop.chaos.aws.claim_transaction import ClaimTransaction
@@ -33,6 +34,7 @@ from troop.chaos.aws.stray_table import StrayTable
 from troop.chaos.aws.task_tokens import TaskTokens
 from troop.chaos.aws.terminator import Terminator
 from troop.chaos.flows.clock_check import ClockError
+from troop.chaos.flows.hearing import Hearing
 from troop.chaos.flows.on_demand import OnDemand
 from troop.chaos.flows.recovery_check import RecoveryCheck
 from troop.chaos.flows.sweep import Sweep
@@ -57,6 +59,13 @@ class Aborted(BaseException):
     """An execution's end in the middle."""
 
 
+@dataclass(frozen=True)
+class Done:
+    """A try of a step that has succeeded."""
+
+    answer: Any
+
+
 @dataclass
 class Faults:
     """Probabilities, for each call (``abort``: each step that failed)."""
@@ -73,7 +82,10 @@ class Faults:
 
 @dataclass
 class World:
-    """``people`` is called now and then, to change something; ``leashed`` and all limits are the settings'."""
+    """``people`` is called now and then, to change something; ``leashed`` and all limits are the settings'.
+    ``is_upgraded``: the executions are those of an earlier version; ``is_reliable``: nothing keeps functions from what
+    they do, and hardly an event is lost.
+    """
 
     dice: random.Random
     settings: Settings
@@ -83,11 +95,11 @@ class World:
     delivery: Delivery = field(default_factory=Delivery)
     objects: dict[str, bytes] = field(default_factory=dict)
     started: dict[str, str] = field(default_factory=dict)
-    waiting: dict[str, str | None] = field(default_factory=dict)
     begin: Callable[[dict[str, Any]], None] = lambda work: None
     trace: list[str] | None = None
     calls: int = 0
-    tokens: int = 0
+    is_upgraded: bool = False
+    is_reliable: bool = False
 
     def __post_init__(self) -> None:
         self.stage = Stage(self.start.timestamp(), self._pick)
@@ -123,17 +135,13 @@ class World:
         executions = OnDemandExecutions(other, "arn:aws:states:r:1:stateMachine:od")
         self.on_demand = OnDemand(reader, self.termination.claims, events, executions, lambda: None, self.clock)
         timeout = timedelta(minutes=self.settings.recovery_timeout_minutes)
+        self.tokens = Tokens(self.stage, self.dice)
+        tokens = TaskTokens(Client(self, self.tokens))
         self.recovery_check = RecoveryCheck(
-            autoscaling, ec2, balancers, events, TaskTokens(other), timeout, self.clock, self.stage_sleep
+            autoscaling, ec2, balancers, events, tokens, timeout, self.clock, self.stage_sleep
         )
+        self.hearing = Hearing(autoscaling, events, self.recovery_check, self.clock)
         self.sweeper = Sweep(ec2, autoscaling, events, self.recovery_check, self.clock, self.stage_sleep)
-
-    def new_token(self) -> str:
-        """A token by which a task waits from now on; :attr:`waiting` has the answers."""
-        self.tokens += 1
-        token = f"token-{self.tokens}"
-        self.waiting[token] = None
-        return token
 
     # Time
 
@@ -157,14 +165,6 @@ class World:
         """What is known of the running function."""
         return self.stage.running.notes if self.stage.running else {}
 
-    @property
-    def is_reliable(self) -> bool:
-        """Whether nothing keeps functions from what they do, and hardly an event is lost."""
-        faults, delivery = self.faults, self.delivery
-        return (
-            not (faults.call or faults.kill or faults.slow or faults.clock or delivery.late) and delivery.lost <= 0.01
-        )
-
     def _pick(self, current: Actor, awake: list[Actor]) -> Actor:
         if current in awake and self.dice.random() >= self.faults.switch:
             return current
@@ -180,32 +180,41 @@ class World:
             Violation: the step raised what no fault explains.
         """
         for attempt in range(tries):
-            self.notes.update(
-                step=step, attempt=attempt, ends=self.stage.now + timeout, began=self.stage.now, seen={}, unread=False
-            )
-            self.notes["skew"] = self.dice.uniform(-1, 1)
-            if self.dice.random() < self.faults.clock:
-                self.notes["skew"] = self.dice.choice((-3600.0, 3600.0))
-            self.say(f"{step} try {attempt}, clock {self.notes['skew']:+.1f}")
-            try:
-                return run()
-            except Killed:
-                self.say(f"{step} killed")
-            except EXPECTED as error:
-                self.say(f"{step} failed: {type(error).__name__}: {error}")
-            except RuntimeError as error:
-                if "could not be written" not in str(error):
-                    raise
-            except Exception as error:
-                if isinstance(error, Violation):
-                    raise
-                raise Violation(f"{step} raised {type(error).__name__}: {error}") from error
-            finally:
-                self.notes["ends"] = float("inf")
+            if done := self.attempt(step, timeout, attempt, run):
+                return done.answer
             if self.dice.random() < self.faults.abort:
                 raise Aborted
             late = self.dice.random() < self.faults.slow
             self.stage.pause(self.dice.uniform(0, 900 if late else min(60, 2.0 * 2**attempt)))
+        return None
+
+    def attempt(self, step: str, timeout: float, number: int, run: Callable[[], Any]) -> Done | None:
+        """One try of a step; None if it has failed.
+
+        Raises:
+            Violation: it raised what no fault explains.
+        """
+        skew = self.dice.uniform(-1, 1)
+        if self.dice.random() < self.faults.clock:
+            skew = self.dice.choice((-3600.0, 3600.0))
+        now = self.stage.now
+        self.notes.update(step=step, attempt=number, ends=now + timeout, began=now, seen={}, unread=False, skew=skew)
+        self.say(f"{step} try {number}, clock {skew:+.1f}")
+        try:
+            return Done(run())
+        except Killed:
+            self.say(f"{step} killed")
+        except EXPECTED as error:
+            self.say(f"{step} failed: {type(error).__name__}: {error}")
+        except RuntimeError as error:
+            if "could not be written" not in str(error):
+                raise
+        except Exception as error:
+            if isinstance(error, Violation):
+                raise
+            raise Violation(f"{step} raised {type(error).__name__}: {error}") from error
+        finally:
+            self.notes["ends"] = float("inf")
         return None
 
     def say(self, words: str) -> None:
@@ -272,6 +281,7 @@ class World:
 
     def _terminated(self, instance: Instance, how: str) -> None:
         self.checks.terminated(instance, how)
+        suffer(self, instance.group.partition("-")[0])
 
 
 class Client:
@@ -315,12 +325,6 @@ class Others:
             return {}
         world.started[name] = input
         world.begin(json.loads(input))
-        return {}
-
-    def send_task_success(self, taskToken: str, output: str) -> Any:
-        if taskToken not in self._world.waiting:
-            raise refusal("TaskTimedOut", "SendTaskSuccess")
-        self._world.waiting[taskToken] = output
         return {}
 
     def describe_target_health(self, **request: Any) -> Any:

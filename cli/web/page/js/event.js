@@ -71,10 +71,11 @@ function details(event) {
   const end = event.recovery_seconds === null ? "." : `, recovered in ${recoveryTime(event.recovery_seconds)}.`;
   const { detail, launch_failure: failure } = event;
   const bad = event.status === "UNRECOVERED";
+  const beside = event.terminated_at || event.hypothesis;
   return [
     h("p", {}, "Of the unit ", link(unitAddress(event.unit), name(event.unit)), ", on ", moment(event.at), end),
     (detail || failure) && h("p", { class: bad ? "problem" : null }, detail && h("span", { class: "capital" }, name(sentence(detail))), failure && [detail && " ", "The last launch failed: ", name(sentence(failure))]),
-    event.status !== "LEASHED" && h("div", { class: event.terminated_at ? "split" : null }, courseOf(event), event.terminated_at && h("div", { class: "beside" }, hypothesisOf(event), verdictPanel(event))),
+    event.status !== "LEASHED" && h("div", { class: beside ? "split" : null }, courseOf(event), beside && h("div", { class: "beside" }, hypothesisOf(event), event.terminated_at && verdictPanel(event))),
     h("h2", {}, "Reason"),
     h("p", {}, reason(event)),
     h("h2", {}, "Instance"),
@@ -99,16 +100,14 @@ function reason({ rolled, probability, day, status }) {
 
 /** The course as a picture, and as a list of moments. */
 function courseOf(event) {
-  const list = h("ol", { class: "course" }, course(event).map((one) => step(one, event.terminated_at)));
-  if (!event.terminated_at) return [h("h2", {}, "Course"), list];
-  const key = legend(event);
+  const key = event.terminated_at ? legend(event) : [];
   return h(
     "section", { class: "panel", "aria-labelledby": "course" },
     h("h2", { id: "course" }, "Course"),
-    timeline(event, Date.now()),
+    event.terminated_at && timeline(event, Date.now()),
     key.length > 0 && h("ul", { class: "key" }, key.map(([mark, label]) => h("li", { class: mark }, label))),
-    !event.stages && !inFlight(event) && h("p", { class: "muted" }, "The stages of this recovery were not recorded."),
-    list,
+    event.terminated_at && !event.stages && !inFlight(event) && h("p", { class: "muted" }, "The stages of this recovery were not recorded."),
+    h("ol", { class: "course" }, course(event).map((one) => step(one, event.terminated_at))),
   );
 }
 
@@ -116,9 +115,10 @@ const NO_RECOVERY = { CLAIMED: "not yet", TERMINATED: "not yet", UNRECOVERED: "n
 
 /** The steps from the claim to the verdict: their names, their moments, what is said without a moment, and what more is known. */
 function course(event) {
-  const claimed = { what: "Claimed", at: event.at };
-  if (!event.terminated_at) return [claimed, { what: "Terminated", without: event.status === "CLAIMED" ? "not yet" : "not by Troop" }];
   const { status, recover_by: until, abort, verdict } = event;
+  const claimed = { what: "Claimed", at: event.at };
+  const went = abort && { what: ["Alarm ", name(abort.alarm), " went off"], at: abort.at };
+  if (!event.terminated_at) return [claimed, went, { what: "Terminated", without: status === "CLAIMED" ? "not yet" : "not by Troop" }].filter(Boolean);
   const bound = least(event);
   const steps = [
     claimed,
@@ -129,7 +129,7 @@ function course(event) {
     awaitsVerdict(event) && { what: "Verdict", without: ["expected at ", moment(event.settles_at)] },
   ].filter(Boolean);
   const later = abort ? steps.findIndex(({ at }) => at > abort.at) : -1;
-  if (abort) steps.splice(later < 0 ? steps.length : later, 0, { what: ["Alarm ", name(abort.alarm), " went off"], at: abort.at });
+  if (went) steps.splice(later < 0 ? steps.length : later, 0, went);
   return steps;
 }
 
@@ -142,7 +142,7 @@ function step({ what, at, without, more }, since) {
 /** What had to stay true, as the policy said at the claim. */
 function hypothesisOf({ hypothesis, terminated_at: begin, recover_by: until }) {
   const names = (list) => h("ul", { class: "names" }, list.map((one) => h("li", {}, name(one))));
-  const timeout = until && `within the recovery timeout of ${duration((Date.parse(until) - Date.parse(begin)) / 1000)}`;
+  const timeout = until && begin && `within the recovery timeout of ${duration((Date.parse(until) - Date.parse(begin)) / 1000)}`;
   return h(
     "section", { class: "panel", "aria-labelledby": "hypothesis" },
     h("h2", { id: "hypothesis" }, "Hypothesis"),

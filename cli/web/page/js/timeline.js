@@ -88,7 +88,7 @@ function scale(rows) {
 
 function picture(rows, width) {
   const narrow = width < NARROW;
-  const [left, right, height] = [narrow ? 4 : NAMES, width - VALUES, narrow ? 38 : 24];
+  const [left, right, height] = narrow ? [4, width, 38] : [NAMES, width - VALUES, 24];
   const { part, end, knee } = scale(rows);
   const x = (seconds) => left + part(Math.min(seconds, end)) * (right - left - 6);
   const bottom = rows.length * height;

@@ -128,6 +128,26 @@ def test_the_picture_draws_stages_bounds_limit_and_the_end_of_the_watch(looking:
     expect(looking.page.get_by_text("after the recovery, time is drawn tighter")).to_be_visible()
 
 
+def test_a_claim_that_an_alarm_has_stopped_has_its_hypothesis_and_no_verdict(looking: Looking) -> None:
+    ended: dict[str, Any] = {
+        "terminated_at": None,
+        "recover_by": None,
+        "recovered_at": None,
+        "recovery_seconds": None,
+        "stages": None,
+    }
+    ended |= {"detail": "alarm disk went off", "abort": {"at": at(1), "alarm": "disk"}, "verdict": None}
+    page = opened(looking, termination("web", status="ABANDONED", **ended))
+    assert steps(page) == [
+        "Claimed 20 Nov 2026, 10:00:00 UTC",
+        "Alarm disk went off 20 Nov 2026, 10:00:01 UTC",
+        "Terminated not by Troop",
+    ]
+    expect(panel(page, "Hypothesis")).to_contain_text("disk")
+    expect(panel(page, "Verdict")).to_have_count(0)
+    expect(page.get_by_role("img")).to_have_count(0)
+
+
 def test_a_limit_far_behind_everything_else_is_an_arrow(looking: Looking) -> None:
     one = termination("web")
     one["hypothesis"]["recovery_within"] = 3600

@@ -12,6 +12,7 @@ from typing import Any
 
 from cli.chaos import malformed, overview, year
 from cli.chaos.course import awaits_verdict
+from cli.chaos.period_reader import outcome_of
 from cli.chaos.units import outlook
 from cli.client.client import EVENTS_PAGE, TroopClient
 from cli.client.open_benchmarks import month_cost, open_fleets, open_runs
@@ -22,7 +23,9 @@ from cli.shared.errors import CliError
 from cli.shared.settings_files import TriedSettings
 from cli.web.groups_reader import GroupsReader
 from troop.chaos.events import to_url
-from troop.shared import moments
+from troop.chaos.letter import bounds, letter, week_before
+from troop.chaos.period import Period
+from troop.shared import moments, zones
 
 SECONDS = {
     "today": 30,
@@ -232,7 +235,8 @@ class OverviewReader:
         return {"at": moments.iso(tick[0]), "calendar": tick[1]} if tick else None
 
     def _year(self, now: datetime) -> dict[str, Any]:
-        """Returns the counts of each day, the recoveries of each week, and how units recovered lately.
+        """Returns the counts of each day, the recoveries of each week, how units recovered lately, and the letter of
+        the last week.
 
         The first call reads the year's events, later ones only those that are new or can still change.
         ``complete_since`` is the first day of which every event is known.
@@ -240,7 +244,7 @@ class OverviewReader:
         start = now - timedelta(days=year.DAYS)
         since = moments.iso(start)
         if self._events:
-            changing = [e["at"] for e in self._events.values() if e["status"] in _IN_PROGRESS]
+            changing = [e["at"] for e in self._events.values() if _can_change(e)]
             since = min([*changing, max(e["at"] for e in self._events.values())])
         events = self.client.events({"since": since}, MOST_OF_YEAR)
         if len(events) == MOST_OF_YEAR:
@@ -256,7 +260,20 @@ class OverviewReader:
             "days": year.days(known),
             "weeks": year.weeks(known),
             "lately": year.lately(known, now.date() - timedelta(days=year.LATELY_DAYS)),
+            "letter": self._letter(known, now) if known else None,
         }
+
+    def _letter(self, events: list[dict[str, Any]], now: datetime) -> list[str] | None:
+        """Returns the lines of the letter of the last full week, as subscribers get it; None without the settings."""
+        try:
+            zone = zones.zone(self.settings().chaos.calendars["default"].time_zone)
+        except CliError:  # the part about the next tick says what is wrong
+            return None
+        first, last = week_before(now, zone)
+        period = Period(*bounds(first, last, zone), first, last)
+        for event in sorted(events, key=lambda one: str(one["at"]), reverse=True):
+            period.add(outcome_of(event))
+        return letter(period.document())
 
 
 def _strengths(groups: list[dict[str, Any]]) -> dict[str, dict[str, int]]:

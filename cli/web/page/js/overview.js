@@ -185,6 +185,7 @@ export async function show(main, signal) {
       error && h("p", { class: "problem" }, `The last year cannot be read: ${sentence(error)}`),
       value?.lately.units > 0 && [h("h2", {}, "Recovery", h("span", { class: "age" })), latelyText(value.lately)],
       value?.weeks.length >= ENOUGH && trend(value.weeks, value.until),
+      value?.letter && lastWeek(value.letter),
     );
     mark(lately, ["year"]);
   }
@@ -320,6 +321,9 @@ function latelyText({ days, units, usual, slower, unrecovered }) {
     unrecovered.length > 0 && [" Not in time: ", named(unrecovered.map((one) => link(unitAddress(one), name(one)))), "."],
   );
 }
+
+/** The last full week, by owner: the text of the weekly letter. */
+const lastWeek = ([all, ...owners]) => [h("h2", {}, "Last week"), h("p", {}, name(all)), owners.length > 0 && h("ul", {}, owners.map((one) => h("li", {}, name(one))))];
 
 let unfolded = false; // the list of instances stays open when the tile is drawn again
 

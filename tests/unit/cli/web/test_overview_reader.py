@@ -20,7 +20,7 @@ from cli.web import overview_reader
 from cli.web.overview_reader import SECONDS, OverviewReader
 from tests.patience import PATIENCE
 from tests.unit.cli.conftest import ARN, event
-from tests.unit.cli.web.page_world import Ahead, World, _deployed, run
+from tests.unit.cli.web.page_world import Ahead, World, _deployed, run, termination
 from troop.chaos.slowness import ENOUGH
 
 DENIED = Answer(403, {"Message": "User: x is not authorized to perform: y"})
@@ -111,6 +111,25 @@ def test_a_year_is_read_once_and_then_only_what_is_new_or_can_change(
     desk.at += timedelta(hours=1)
     value = desk.reader.part("year")["value"]
     assert (value["complete_since"], list(value["days"])) == ("2026-11-23", ["2026-11-23"])
+
+
+def test_the_letter_of_the_last_week_follows_late_verdicts(desk: Desk) -> None:
+    waiting, earlier = termination("b", "2026-11-20", verdict=None), termination("c", "2026-11-02")
+    desk.world.events = [event("d", "2026-11-23"), waiting, termination("a", "2026-11-16", owner="shop"), earlier]
+    letter = desk.reader.part("year")["value"]["letter"]
+    assert letter[0] == ("2026-11-16 to 2026-11-22: 2 terminations of 2 units, 1 HELD, 1 without a verdict yet.")
+    assert {line.partition(":")[0] for line in letter[1:]} == {"shop", "no owner"}
+    desk.world.events[1] = termination("b", "2026-11-20")
+    desk.at += timedelta(hours=1)
+    assert "2 HELD." in desk.reader.part("year")["value"]["letter"][0]
+
+    def refused() -> TriedSettings:
+        raise CliError(Exit.FORBIDDEN, "you may not read the template")
+
+    desk.reader.settings = refused
+    desk.at += timedelta(hours=1)
+    value = desk.reader.part("year")["value"]
+    assert (value["letter"], len(value["days"])) == (None, 4)
 
 
 def test_days_and_weeks_count_what_was_terminated() -> None:

@@ -245,6 +245,18 @@ def test_units_that_became_slower_are_one_sentence(looking: Looking) -> None:
     ).to_contain_text("Slower: web (3 times as long).")
 
 
+def test_the_letter_of_the_last_week_is_at_the_end(looking: Looking) -> None:
+    now = datetime.now(UTC)
+    last = today(now.weekday() + 4)  # a day of the last week in every time zone
+    looking.world.events = [termination("web", last, owner="<b>shop</b>"), termination("ledger", last)]
+    page = opened(looking)
+    expect(page.get_by_role("heading", name="Last week")).to_be_visible()
+    expect(page.get_by_text("2 terminations of 2 units, 2 HELD.")).to_be_visible()
+    owners = page.get_by_role("listitem").filter(has_text="1 termination, 1 HELD; recovered in")
+    expect(owners).to_have_count(2)
+    expect(owners.filter(has_text="<b>shop</b>: ")).to_be_visible()
+
+
 def test_the_week_that_has_begun_has_its_mark_in_the_chart(looking: Looking) -> None:
     looking.world.events = weekly()
     page = opened(looking)

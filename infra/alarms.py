@@ -27,6 +27,9 @@ from troop.shared.metrics import CHILDREN, Metric
 SILENT_PERIODS = 3
 """Quarters of an hour without a metric of the watchdog after which an alarm goes off."""
 
+_TWO_ROUNDS = cdk.Duration.minutes(2 * MINUTES)
+"""The watchdog writes some metrics only while there is something to report, then in each round."""
+
 IGNORED, BREACHING = cloudwatch.TreatMissingData.IGNORE, cloudwatch.TreatMissingData.BREACHING
 NOT_BREACHING = cloudwatch.TreatMissingData.NOT_BREACHING
 
@@ -136,6 +139,12 @@ def _chaos_alarms(
         "unit-unrecovered",
         troop_metric(Metric.UNITS_UNRECOVERED),
         until_it_speaks,
+    )
+    yield AlarmSpec(
+        "HaltedItself",
+        "Several units were broken within an hour, and the deployment has halted itself.",
+        "halted-itself",
+        troop_metric(Metric.HALTED_ITSELF, period=_TWO_ROUNDS),
     )
     yield AlarmSpec(
         "TicksMissing",

@@ -28,7 +28,8 @@ from infra.metric_helpers import (
     waiting_in,
 )
 from infra.partitions import in_china
-from troop.shared.metrics import SECOND, Metric
+from troop.chaos.verdict import VerdictValue
+from troop.shared.metrics import SECOND, VERDICT, Metric
 
 WIDTH = 24
 """The width of a dashboard, in CloudWatch's units."""
@@ -126,9 +127,29 @@ def _business(scope: Construct, shown: Shown) -> list[list[cloudwatch.IWidget]]:
         ],
         [
             _number("Terminations", [troop_metric(Metric.TERMINATIONS, _SUM, _DAY, "in this time")], whole=True),
-            _number("Recovered", [troop_metric(Metric.RECOVERIES, _SUM, _DAY, "in this time")], whole=True),
-            _number("Not recovered", [troop_metric(Metric.UNRECOVERED, _SUM, _DAY, "in this time")], whole=True),
-            _number("Units out of chaos", [troop_metric(Metric.UNITS_UNRECOVERED, _MAXIMUM, _QUARTER, "now")]),
+            _number(
+                "Recoveries",
+                [
+                    troop_metric(Metric.RECOVERIES, _SUM, _DAY, "in time"),
+                    troop_metric(Metric.UNRECOVERED, _SUM, _DAY, "failed"),
+                ],
+                whole=True,
+            ),
+            _number(
+                "Verdicts",
+                [
+                    troop_metric(Metric.VERDICTS, _SUM, _DAY, value.lower(), **{VERDICT: value})
+                    for value in VerdictValue
+                ],
+                whole=True,
+            ),
+            _number(
+                "Out of chaos now",
+                [
+                    troop_metric(Metric.UNITS_UNRECOVERED, _MAXIMUM, _QUARTER, "unrecovered units"),
+                    troop_metric(Metric.HALTED_ITSELF, _MAXIMUM, _QUARTER, "halted itself"),
+                ],
+            ),
             _number("Taking part today", [troop_metrics(Metric.UNITS_TAKING_PART, _MAXIMUM, _DAY, filled=False)]),
             _number("Opted out today", [troop_metrics(Metric.UNITS_OPTED_OUT, _MAXIMUM, _DAY, filled=False)]),
         ],

@@ -10,6 +10,7 @@ from troop.bench.records.record import RunStatus
 from troop.chaos.decisions import TERMINATE
 from troop.chaos.events import Status
 from troop.chaos.guards import REASONS
+from troop.chaos.verdict import VerdictValue
 from troop.shared.metrics import BENCHMARK_KIND, FLEET_KIND, MEANINGS, REFUSED, Metric, Repair
 
 PATH = ROOT / "docs" / "reference" / "metrics.md"
@@ -17,6 +18,7 @@ PATH = ROOT / "docs" / "reference" / "metrics.md"
 VALUES: Mapping[Metric, tuple[str, ...]] = {
     Metric.DECISIONS: (TERMINATE, *REASONS),
     Metric.OUTCOMES: (REFUSED, *(one for one in Status if one not in (Status.LEASHED, Status.CLAIMED))),
+    Metric.VERDICTS: tuple(VerdictValue),
     Metric.RUNS_ENDED: (RunStatus.SUCCEEDED, RunStatus.PARTIAL, RunStatus.FAILED, RunStatus.STOPPED),
     Metric.RUNS_OPEN: (BENCHMARK_KIND, FLEET_KIND),
     Metric.NODES_ALIVE: (BENCHMARK_KIND, FLEET_KIND),

@@ -97,10 +97,10 @@ def month(groups: int, probability: float, recovery: float) -> list[Item]:
     return [
         Item(f"Step Functions: {killed:,.0f} terminations x (4 + {rounds})", "transition", steps),
         Item(f"Step Functions: {ticks} ticks x 6", "transition", ticks * 6),
-        Item("alarms, by the metrics that they watch", "alarm", 17),
+        Item("alarms, by the metrics that they watch", "alarm", 18),
         Item("metrics of the watchdog, all month", "metric", 3),
         Item("metrics of the workflow: 16 during business hours", "metric", 16 * hourly),
-        Item("rare metrics: 14 during 20 hours", "metric", 14 * 20 / HOURS),
+        Item("rare metrics: 17 during 20 hours", "metric", 17 * 20 / HOURS),
         Item("metrics read by the watchdog", "metric read", WATCHDOG * 2),
         Item("the salt", "secret", 1),
         Item("decisions written, with their index", "write unit", decisions * 2),

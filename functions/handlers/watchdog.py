@@ -41,6 +41,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     measurements = {metric: value for metric, name in _MEASURED.items() if (value := digest.value(name)) is not None}
     if all(check.value is not None for check in digest.checks):
         measurements[Metric.FAILING_CHECKS] = digest.failing
+    if digest.value(health.HALTED_ITSELF):
+        measurements[Metric.HALTED_ITSELF] = 1
     emit(environment.settings().deployment, measurements)
     failing = [check.name for check in digest.checks if check.status is health.Grade.FAIL]
     return {"status": digest.status.value, "failing": failing}

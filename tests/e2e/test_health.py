@@ -20,7 +20,16 @@ NAME = "Health"
 LOST = "health-lost"
 CHECKS = (
     *("schedules", "ticks-missing", "ticks-failed", "terminations-failed", "dead-letters", "tables"),
-    *("units-unrecovered", "calendars", "alarms", "subscribers", "stray-items", "lambda-concurrency"),
+    *(
+        "units-unrecovered",
+        "units-broken",
+        "halted-itself",
+        "calendars",
+        "alarms",
+        "subscribers",
+        "stray-items",
+        "lambda-concurrency",
+    ),
     *("earlier-tables", "time-zones"),
 )
 

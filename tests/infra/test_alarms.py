@@ -21,6 +21,7 @@ OURS = {"deployment": "<AWS::StackName>"}
 MACHINE = {"StateMachineArn": "<ChaosMachine>"}
 ALARMS: dict[str, tuple[str, str, str, dict[str, str], str, int, str]] = {
     "UnitUnrecovered": ("unit-unrecovered", "Troop", "UnitsUnrecovered", OURS, "Maximum", 300, "ignore"),
+    "HaltedItself": ("halted-itself", "Troop", "HaltedItself", OURS, "Maximum", 1800, "notBreaching"),
     "TicksMissing": ("ticks-missing", "Troop", "MissingTicks", OURS, "Maximum", 300, "ignore"),
     "TerminationsFailed": (
         "terminations-failed",

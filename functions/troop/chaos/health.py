@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -118,7 +118,9 @@ def digest(
         _terminations_failed(observed, cures),
         _dead_letters(observed, cures),
         _tables(observed, cures),
-        _units(observed, cures),
+        _unrecovered(observed, cures),
+        _broken(observed, cures),
+        _halted_itself(observed, cures),
         _calendars(calendars, now, cures),
         *([] if observed.alarms is None else [_alarms(observed.alarms, cures)]),
         *([] if observed.subscribers is None else [_subscribers(observed.subscribers, cures)]),
@@ -142,6 +144,7 @@ def _next_tick(calendars: Mapping[str, Calendar], tick_minutes: int, now: dateti
 SCHEDULES, TICKS_MISSING, TICKS_FAILED = "schedules", "ticks-missing", "ticks-failed"
 TERMINATIONS_FAILED = "terminations-failed"
 DEAD_LETTERS, TABLES, UNITS_UNRECOVERED, CALENDARS = "dead-letters", "tables", "units-unrecovered", "calendars"
+UNITS_BROKEN, HALTED_ITSELF = "units-broken", "halted-itself"
 STRAY_ITEMS = "stray-items"
 ALARMS, SUBSCRIBERS = "alarms", "subscribers"
 CONCURRENCY, EARLIER_TABLES = "lambda-concurrency", "earlier-tables"
@@ -264,19 +267,46 @@ def _tables(observed: HealthFacts, cures: Cures) -> Check:
     return Check(TABLES, Grade.FAIL, active, len(tables), detail, todo, commands, cures.entry(_BACK))
 
 
-def _units(observed: HealthFacts, cures: Cures) -> Check:
-    units = observed.unrecovered
-    if isinstance(units, Unread):
-        return _unread(UNITS_UNRECOVERED, 0, units, cures)
+def _unrecovered(observed: HealthFacts, cures: Cures) -> Check:
+    left = observed.left
+    if isinstance(left, Unread):
+        return _unread(UNITS_UNRECOVERED, 0, left, cures)
+    units = sorted(unit for unit, reason in left.items() if reason != "broken")
     if not units:
         return Check(UNITS_UNRECOVERED, Grade.OK, 0, 0, "every unit has recovered, or was returned to chaos")
     todo = "find out why, and fix the unit; then return it to chaos"
-    commands = (
-        cures.troop("events", "--status", "UNRECOVERED"),
-        *(cures.troop("opt-in", unit) for unit in sorted(units)[:NAMED]),
-    )
-    detail, entry = f"out of chaos: {_names(sorted(units))}", cures.entry("unit-unrecovered")
+    commands = (cures.troop("events", "--status", "UNRECOVERED"), *_returns(units, cures))
+    detail, entry = f"out of chaos: {_names(units)}", cures.entry("unit-unrecovered")
     return Check(UNITS_UNRECOVERED, Grade.FAIL, len(units), 0, detail, todo, commands, entry)
+
+
+def _broken(observed: HealthFacts, cures: Cures) -> Check:
+    left = observed.left
+    if isinstance(left, Unread):
+        return _unread(UNITS_BROKEN, 0, left, cures)
+    units = sorted(unit for unit, reason in left.items() if reason == "broken")
+    if not units:
+        return Check(UNITS_BROKEN, Grade.OK, 0, 0, "no unit is out of chaos because its hypothesis did not hold")
+    todo = "find out why the alarm went off, or the recovery took so long; then return the unit to chaos"
+    commands = (cures.troop("events", "--verdict", "BROKEN"), *_returns(units, cures))
+    detail, entry = f"out of chaos: {_names(units)}", cures.entry("unit-broken")
+    return Check(UNITS_BROKEN, Grade.FAIL, len(units), 0, detail, todo, commands, entry)
+
+
+def _returns(units: Sequence[str], cures: Cures) -> Iterator[str]:
+    return (cures.troop("opt-in", unit) for unit in units[:NAMED])
+
+
+def _halted_itself(observed: HealthFacts, cures: Cures) -> Check:
+    halt = observed.self_halt
+    if isinstance(halt, Unread):
+        return _unread(HALTED_ITSELF, 0, halt, cures)
+    if halt is None:
+        return Check(HALTED_ITSELF, Grade.OK, 0, 0, "the deployment has not halted itself")
+    todo = "look at the terminations that led to it, and resume when their causes are known"
+    commands = (*(cures.troop("events", event) for event in halt.events[:NAMED]), cures.troop("resume"))
+    detail = f"since {moments.second(halt.at)}: {halt.why}"
+    return Check(HALTED_ITSELF, Grade.FAIL, 1, 0, detail, todo, commands, cures.entry(HALTED_ITSELF))
 
 
 def _strays(strays: StrayRecord | Unread, cures: Cures) -> Check:

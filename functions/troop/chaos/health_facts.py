@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from troop.chaos.change_calendars import ChangePeriod
 from troop.chaos.earlier_tables import EarlierTable
+from troop.chaos.self_halt import SelfHalt
 from troop.chaos.strays import StrayRecord
 from troop.chaos.tick_times import TickSpan
 from troop.shared.concurrency import Concurrency
@@ -84,9 +85,12 @@ class Alarm:
 
 @dataclass(frozen=True)
 class HealthFacts:
-    """Everything that was read. ``tables``: status by name. ``unrecovered``: units that have left chaos.
+    """Everything that was read.
 
     Attributes:
+        tables: status by name.
+        left: the units that have left chaos, each with why: ``unrecovered`` or ``broken``.
+        self_halt: the halt that the deployment has given itself; None without one.
         alarms: the alarms that are on; None if not read.
         subscribers: the number of subscribers of act-now alarms; None if not read.
         strays: items whose key names no unit, as the last tick found them; None if not read.
@@ -102,7 +106,8 @@ class HealthFacts:
     children: Children | Unread
     dead_letters: int | Unread
     tables: Mapping[str, str] | Unread
-    unrecovered: tuple[str, ...] | Unread
+    left: Mapping[str, str] | Unread
+    self_halt: SelfHalt | Unread | None = None
     alarms: tuple[Alarm, ...] | Unread | None = None
     subscribers: int | Unread | None = None
     strays: StrayRecord | Unread | None = None

@@ -17,6 +17,9 @@ REASON, STATUS = "reason", "status"
 CALENDAR, KIND, CURRENCY = "calendar", "kind", "currency"
 """The second dimensions of units; of ``RunsOpen``, ``NodesAlive`` and ``Repairs``; of ``RunCost``."""
 
+VERDICT = "verdict"
+"""The second dimension of ``Verdicts``."""
+
 BENCHMARK_KIND, FLEET_KIND = "benchmark", "fleet"
 """The values of the dimension ``kind`` for runs: a benchmark's run, or a standing fleet."""
 
@@ -43,6 +46,7 @@ class Metric(StrEnum):
     """All metrics. They are counts, except ``RecoverySeconds`` and ``RunCost``."""
 
     UNITS_UNRECOVERED = "UnitsUnrecovered"
+    HALTED_ITSELF = "HaltedItself"
     MISSING_TICKS = "MissingTicks"
     FAILING_CHECKS = "FailingChecks"
     TICKS = "Ticks"
@@ -54,6 +58,7 @@ class Metric(StrEnum):
     RECOVERY_SECONDS = "RecoverySeconds"
     UNRECOVERED = "Unrecovered"
     OUTCOMES = "Outcomes"
+    VERDICTS = "Verdicts"
     SLOW_RECOVERIES = "SlowRecoveries"
     NOTIFICATIONS = "Notifications"
     NOTIFICATIONS_FAILED = "NotificationsFailed"
@@ -94,6 +99,7 @@ MEANINGS: Mapping[Metric, Meaning] = {
     Metric.UNITS_UNRECOVERED: Meaning(
         "watchdog", ALWAYS, "units that are out of chaos now because they did not recover"
     ),
+    Metric.HALTED_ITSELF: Meaning("watchdog", "every round while it is so", "1 while the deployment has halted itself"),
     Metric.MISSING_TICKS: Meaning("watchdog", ALWAYS, "ticks that were due since the last one ran"),
     Metric.FAILING_CHECKS: Meaning(
         "watchdog",
@@ -117,16 +123,19 @@ MEANINGS: Mapping[Metric, Meaning] = {
         CALENDAR,
     ),
     Metric.TERMINATIONS: Meaning("terminate", _EACH, "instances terminated"),
-    Metric.RECOVERIES: Meaning("recovery, sweep", _EACH, "groups that recovered"),
+    Metric.RECOVERIES: Meaning("recovery, hear, sweep", _EACH, "groups that recovered"),
     Metric.RECOVERY_SECONDS: Meaning(
-        "recovery", "each recovery", "seconds from the termination to the recovery; percentiles"
+        "recovery, hear", "each recovery", "seconds from the termination to the recovery; percentiles"
     ),
-    Metric.UNRECOVERED: Meaning("recovery, sweep", _EACH, "groups that did not recover in time"),
+    Metric.UNRECOVERED: Meaning("recovery, hear, sweep", _EACH, "groups that did not recover in time"),
     Metric.OUTCOMES: Meaning(
-        "terminate, recovery, sweep",
+        "terminate, recovery, hear, sweep",
         _EACH,
         f"outcomes of terminations; `{REFUSED}` is by the final check before one",
         STATUS,
+    ),
+    Metric.VERDICTS: Meaning(
+        "recovery, hear, sweep", _EACH, "[verdicts](../guides/chaos.md#verdicts) on terminations, by value", VERDICT
     ),
     Metric.SLOW_RECOVERIES: Meaning(
         "notify", _EACH, "recoveries that were [slow for their unit](notifications.md#slow)"

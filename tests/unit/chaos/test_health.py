@@ -20,6 +20,7 @@ from troop.chaos.cures import Cures
 from troop.chaos.earlier_tables import EarlierTable
 from troop.chaos.health import Check, Digest, Grade, digest
 from troop.chaos.health_facts import Alarm, Children, HealthFacts, Runs, Schedule, Unread
+from troop.chaos.self_halt import SelfHalt
 from troop.chaos.strays import Stray, StrayRecord
 from troop.shared.calendars import Calendar
 from troop.shared.concurrency import Concurrency, needed
@@ -40,8 +41,9 @@ WELL = HealthFacts(
     children=Children(last_succeeded=at("10:35")),
     dead_letters=0,
     tables={"Events": "ACTIVE", "State": "ACTIVE"},
-    unrecovered=(),
+    left={},
 )
+HALT = SelfHalt(at("12:00"), "3 causes broke units within an hour", ("2026-11-20#web", "2026-11-20#it's"))
 CURES = Cures(
     deployment="Troop",
     region="eu-central-1",
@@ -54,7 +56,7 @@ CURES = Cures(
 )
 NAMES = (
     *("schedules", "ticks-missing", "ticks-failed", "terminations-failed", "dead-letters", "tables"),
-    *("units-unrecovered", "calendars"),
+    *("units-unrecovered", "units-broken", "halted-itself", "calendars"),
 )
 
 
@@ -210,11 +212,32 @@ def test_tables(status: str, grade: Grade) -> None:
 
 
 def test_units_out_of_chaos_are_named_but_not_all_of_very_many() -> None:
-    finding = check("units-unrecovered", unrecovered=("web", "db"))
+    finding = check("units-unrecovered", left={"web": "unrecovered", "db": "unrecovered"})
     assert (finding.status, finding.value, finding.detail) == (Grade.FAIL, 2, "out of chaos: db, web")
-    finding = check("units-unrecovered", unrecovered=tuple(f"unit-{n:02}" for n in range(13)))
+    finding = check("units-unrecovered", left={f"unit-{n:02}": "unrecovered" for n in range(13)})
     assert finding.value == 13
     assert finding.detail.endswith("unit-09 and 3 more")
+
+
+def test_broken_units_have_a_check_of_their_own() -> None:
+    left = {"web": "broken", "db": "unrecovered", "cache": "a reason of a later version"}
+    broken, unrecovered = check("units-broken", left=left), check("units-unrecovered", left=left)
+    assert (broken.status, broken.value, broken.detail) == (Grade.FAIL, 1, "out of chaos: web")
+    assert (unrecovered.value, unrecovered.detail) == (2, "out of chaos: cache, db")
+    assert check("units-broken", left={"db": "unrecovered"}).status is Grade.OK
+    assert check("units-unrecovered", left={"web": "broken"}).status is Grade.OK
+
+
+def test_a_deployment_that_halted_itself_needs_a_person() -> None:
+    finding = check("halted-itself", self_halt=HALT)
+    assert (finding.status, finding.value) == (Grade.FAIL, 1)
+    assert finding.detail == "since 2026-11-20T20:00:00Z: 3 causes broke units within an hour"
+    assert [shlex.split(command)[3:] for command in finding.commands] == [
+        ["events", "2026-11-20#web"],
+        ["events", "2026-11-20#it's"],
+        ["resume"],
+    ]
+    assert check("halted-itself").status is Grade.OK
 
 
 def test_calendars_without_an_open_day_for_weeks() -> None:
@@ -231,7 +254,7 @@ def test_calendars_without_an_open_day_for_weeks() -> None:
     assert (finding.status, finding.value) == (Grade.FAIL, 0)
 
 
-READS = ("schedules", "runs", "children", "dead_letters", "tables", "unrecovered")
+READS = ("schedules", "runs", "children", "dead_letters", "tables", "left", "self_halt")
 
 
 @pytest.mark.parametrize("failing", READS)
@@ -255,7 +278,8 @@ observed = st.builds(
     children=st.just(DENIED) | st.builds(Children, st.integers(0, 3), st.none() | moments, st.none() | moments),
     dead_letters=st.just(DENIED) | st.integers(0, 5),
     tables=st.just(DENIED) | st.dictionaries(st.text(), st.sampled_from(["ACTIVE", "UPDATING", "gone"]), max_size=4),
-    unrecovered=st.just(DENIED) | st.lists(st.text(), max_size=20).map(tuple),
+    left=st.just(DENIED) | st.dictionaries(st.text(), st.sampled_from(["unrecovered", "broken"]), max_size=20),
+    self_halt=st.just(DENIED) | st.none() | st.builds(SelfHalt, moments, st.text(), st.lists(st.text()).map(tuple)),
 )
 
 
@@ -342,14 +366,17 @@ def test_advised_concurrency_is_enough_and_more_than_the_present_one() -> None:
 
 
 RUNBOOK = Path(__file__).resolve().parents[3] / "docs" / "guides" / "runbook.md"
-ALL_UNREAD: Mapping[str, Any] = dict.fromkeys(("runs", "children", "dead_letters", "tables", "unrecovered"), DENIED)
+ALL_UNREAD: Mapping[str, Any] = dict.fromkeys(
+    ("runs", "children", "dead_letters", "tables", "left", "self_halt"), DENIED
+)
 ALL_BAD: Mapping[str, Any] = {
     "schedules": (replace(TICKING, enabled=False),),
     "runs": Runs(newest=NOW - timedelta(days=1), failed=(NOW - timedelta(hours=1),)),
     "children": Children(2, NOW - timedelta(hours=1)),
     "dead_letters": 3,
     "tables": {"Troop-Events": "gone"},
-    "unrecovered": ("web", "it's"),
+    "left": {"web": "unrecovered", "it's": "unrecovered", "db": "broken"},
+    "self_halt": HALT,
     "alarms": RINGING,
     "subscribers": 0,
     "strays": StrayRecord(count=1, named=(Stray("Web's", "web"),)),
@@ -370,6 +397,7 @@ def test_each_finding_has_commands_to_paste_with_real_names() -> None:
     assert pasted["units-unrecovered"][1:] == [
         ["troop", "--region", "eu-central-1", "opt-in", unit] for unit in ("it's", "web")
     ]
+    assert pasted["units-broken"][1:] == [["troop", "--region", "eu-central-1", "opt-in", "db"]]
     item = pasted["stray-items"][1]
     assert json.loads(item[item.index("--key") + 1]) == {"unit": {"S": "Web's"}}
     assert {c.name: c.runbook for c in checks}["dead-letters"] == "https://wiki/runbook#dead-letters"

@@ -144,7 +144,8 @@ export async function show(main, signal) {
     const returned = units.value?.returned ?? [];
     const halt = itself();
     const bad = units.value?.malformed ?? [];
-    const found = (health.value?.checks ?? []).filter((check) => check.status !== "ok" && !(lost.length && check.name === "units-unrecovered"));
+    const shown = [...(lost.length ? ["units-unrecovered", "units-broken"] : []), ...(halt ? ["halted-itself"] : [])];
+    const found = (health.value?.checks ?? []).filter((check) => check.status !== "ok" && !shown.includes(check.name));
     const rows = [
       ...found.map((check) => [check.name.startsWith("ticks-") && check.status === "fail" ? 0 : check.status === "fail" ? 2 : 3, () => finding(check)]),
       ...(halt ? [[-1, () => halted(halt)]] : []),

@@ -15,7 +15,6 @@ from troop.chaos.aws.alarm_reads import AlarmReads
 from troop.chaos.aws.state_table import StateTable
 from troop.chaos.change_calendars import ChangePeriod
 from troop.chaos.health_facts import FAILURES_OF, Children, HealthFacts, Runs, Schedule, Unread
-from troop.chaos.strays import StrayRecord
 from troop.chaos.tick_times import AROUND, TickSpan
 from troop.shared.aws.dynamo import plain
 from troop.shared.metrics import CALENDAR, CHILDREN, DIMENSION, NAMESPACE, Metric
@@ -32,7 +31,10 @@ _PERIOD = 300
 """The length of a period in seconds: 288 periods are a day, and CloudWatch returns at most 1,440 at a time."""
 
 UNITS_READ = 100
-"""The most unrecovered units whose own items are examined: DynamoDB reads no more items at a time."""
+"""The most units out of chaos whose own items are examined: DynamoDB reads no more items at a time."""
+
+USUAL_REASON = "unrecovered"
+"""Why a unit has left chaos if no reason was read: earlier versions had this one only."""
 
 CALENDARS_READ = 20
 """The most calendars whose ticks are examined."""
@@ -77,7 +79,7 @@ class HealthReads:
     def observe(self, now: datetime) -> HealthFacts:
         """Reads everything. A part that AWS refuses or does not answer is marked as unread, and does not stop the rest.
 
-        Makes at most 5 calls for schedules, 5 for executions, 1 for each table and 5 others; 6 for alarms; 3 for the
+        Makes at most 5 calls for schedules, 5 for executions, 1 for each table and 6 others; 6 for alarms; 3 for the
         account, 2 for each table of an earlier deployment, and 1 for each calendar and each SSM Change Calendar.
         """
         alarms, account, spans = self.alarms, self.account, self.spans
@@ -87,10 +89,11 @@ class HealthReads:
             children=_read(lambda: self._children(now)),
             dead_letters=_read(self._dead_letters),
             tables=_read(lambda: {name: self._table(name) for name in self.tables}),
-            unrecovered=_read(self._unrecovered),
+            left=_read(self._left),
+            self_halt=_read(self._state.self_halt),
             alarms=_read(alarms.on) if alarms else None,
             subscribers=_read(alarms.subscribers) if alarms else None,
-            strays=_read(self._strays) if account else None,
+            strays=_read(self._state.strays) if account else None,
             concurrency=_read(account.concurrency) if account else None,
             earlier=_read(account.earlier.undecided) if account else None,
             changes=self.changes(now) if self.changes else None,
@@ -179,27 +182,30 @@ class HealthReads:
         except self.dynamodb.exceptions.ResourceNotFoundException:
             return "gone"
 
-    def _strays(self) -> StrayRecord:
-        return StateTable(self.dynamodb, self.state, leashed=False).strays()
+    @property
+    def _state(self) -> StateTable:
+        return StateTable(self.dynamodb, self.state, leashed=False)
 
-    def _unrecovered(self) -> tuple[str, ...]:
-        """Returns the unrecovered units. The stored set only suggests candidates: a unit's own item decides, as for a
-        claim.
+    def _left(self) -> dict[str, str]:
+        """Returns the units that have left chaos, and why. The stored set only suggests candidates: a unit's own item
+        decides, as for a claim.
         """
         key = {"key": {"S": UNRECOVERED}}
         answer = self.dynamodb.get_item(TableName=self.state, Key=key, ConsistentRead=True)
         units = sorted(plain(answer.get("Item", {})).get("units", ()))
         if not units:
-            return ()
+            return {}
         keys = [{"key": {"S": UNIT + unit}} for unit in units[:UNITS_READ]]
         request = {self.state: {"Keys": keys, "ConsistentRead": True}}
         answer = self.dynamodb.batch_get_item(RequestItems=request)
-        back = {
-            item["key"].removeprefix(UNIT)
-            for item in map(plain, answer["Responses"].get(self.state, []))
-            if not item.get("unrecovered")
-        }
-        return tuple(unit for unit in units if unit not in back)
+        why = dict.fromkeys(units, USUAL_REASON)
+        for item in map(plain, answer["Responses"].get(self.state, [])):
+            unit = item["key"].removeprefix(UNIT)
+            if item.get("unrecovered"):
+                why[unit] = item.get("left_for") or USUAL_REASON
+            else:
+                del why[unit]  # somebody has edited its item
+        return why
 
 
 def _read(read: Callable[[], Read]) -> Read | Unread:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from troop.chaos.events import OPEN, Event, Status
 from troop.shared.aws.metrics import emit
-from troop.shared.metrics import STATUS, Metric
+from troop.shared.metrics import STATUS, VERDICT, Metric
 
 _METRICS = {Status.RECOVERED.value: Metric.RECOVERIES, Status.UNRECOVERED.value: Metric.UNRECOVERED}
 _OPEN = frozenset(status.value for status in OPEN)
@@ -27,6 +27,13 @@ def emit_closed(deployment: str, event: Event) -> None:
         measured[Metric.RECOVERY_SECONDS] = event.recovery_seconds
     emit(deployment, measured)
     emit_outcomes(deployment, [event.status.value])
+    emit_verdict(deployment, event)
+
+
+def emit_verdict(deployment: str, event: Event) -> None:
+    """Counts the verdict of an event that has just got it; nothing for one that awaits it."""
+    if event.verdict:
+        emit(deployment, {Metric.VERDICTS: 1}, **{VERDICT: event.verdict.value.value})
 
 
 def outcomes(statuses: Iterable[str]) -> dict[Metric, float]:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 from troop.chaos.aws import stray_items
 from troop.chaos.events import SCHEMA
 from troop.chaos.facts import AbandonedClaim, Counts, Switch, UnitState
+from troop.chaos.self_halt import SelfHalt
 from troop.chaos.strays import StrayRecord
-from troop.shared import moments
+from troop.shared import codec, moments
 from troop.shared.aws.dynamo import batch_get, plain, scan
-from troop.shared.state_keys import DAY, EARLIER_TABLES, IN_FLIGHT, STRAYS, SWITCH, UNIT
+from troop.shared.state_keys import DAY, EARLIER_TABLES, IN_FLIGHT, SELF_HALT, STRAYS, SWITCH, UNIT
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,11 @@ class StateTable:
         """Reads what ticks have recorded of stray items."""
         return stray_items.from_item(self._get(STRAYS))
 
+    def self_halt(self) -> SelfHalt | None:
+        """Reads the halt that the deployment has given itself; None if it has not."""
+        item = self._get(SELF_HALT)
+        return _self_halt(item) if item else None
+
     def raw(self, key: str) -> dict[str, Any]:
         """Reads an item in DynamoDB's types; empty if there is none."""
         answer = self.client.get_item(TableName=self.table, Key={"key": {"S": key}}, ConsistentRead=True)
@@ -138,6 +144,16 @@ def _unit(item: Mapping[str, Any]) -> UnitState:
         if abandoned
         else None,
     )
+
+
+def _self_halt(item: Mapping[str, Any]) -> SelfHalt:
+    """Converts the item. It halts as long as it exists, also if somebody has edited it."""
+    try:
+        return codec.from_document(SelfHalt, item)
+    except codec.DocumentError as error:
+        return SelfHalt(
+            datetime(1970, 1, 1, tzinfo=UTC), f"the item {SELF_HALT} of the table State is damaged: {error}"
+        )
 
 
 LONGEST_KEY = 2048

@@ -196,6 +196,19 @@ def test_a_unit_that_was_put_back_by_hand_counts_no_more(deployed: Deployed) -> 
     assert failing(get_health()) == {"units-unrecovered": "out of chaos: deleted, web"}
 
 
+def test_a_broken_unit_and_the_halt_that_followed_have_checks(deployed: Deployed) -> None:
+    deployed.unrecovered("web", "db")
+    left = {"key": "unit#web", "unrecovered": f"{FRIDAY}#web", "left_for": "broken"}
+    halt = {"key": "self-halt", "at": "2026-11-20T22:00:00.000Z", "why": "3 causes", "events": [f"{FRIDAY}#web"]}
+    for item in (left, halt):
+        deployed.account.put("State", typed(item))
+    assert failing(get_health()) == {
+        "units-unrecovered": "out of chaos: db",
+        "units-broken": "out of chaos: web",
+        "halted-itself": "since 2026-11-20T22:00:00Z: 3 causes",
+    }
+
+
 def test_an_event_that_ends_unrecovered_puts_its_unit_on_the_list(deployed: Deployed) -> None:
     account = deployed.account
     for unit in ("web", "db"):
@@ -222,7 +235,7 @@ OPERATIONS = {
     "GetMetricStatistics": {"terminations-failed", "time-zones"},
     "GetQueueAttributes": {"dead-letters"},
     "DescribeTable": {"tables"},
-    "GetItem": {"units-unrecovered", "stray-items"},
+    "GetItem": {"units-unrecovered", "units-broken", "halted-itself", "stray-items"},
     "DescribeAlarms": {"alarms"},
     "GetTopicAttributes": {"subscribers"},
     "GetAccountSettings": {"lambda-concurrency"},
@@ -253,10 +266,10 @@ def test_the_cost_is_bounded(deployed: Deployed, monkeypatch: pytest.MonkeyPatch
         checks = {c["name"]: c["value"] for c in get_health()["checks"]}
     assert checks["units-unrecovered"] == 150
     assert checks["ticks-failed"] == 100
-    assert len(operations) <= 5 + 5 + len(TABLES) + 5 + 5 + 1 + 3 + 2
+    assert len(operations) <= 5 + 5 + len(TABLES) + 6 + 5 + 1 + 3 + 2
     assert sorted(operations) == sorted(
         [
-            *["ListSchedules", "GetQueueAttributes", "GetItem", "GetItem", "BatchGetItem"],
+            *["ListSchedules", "GetQueueAttributes", "GetItem", "GetItem", "GetItem", "BatchGetItem"],
             *["DescribeAlarms", "GetTopicAttributes", "GetAccountSettings", "GetResources"],
             *["ListExecutions"] * 5,
             *["GetMetricStatistics"] * (2 + 2),  # of children, and of each calendar

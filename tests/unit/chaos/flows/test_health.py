@@ -11,6 +11,7 @@ from tests.unit.account.account import CONTEXT, calls, refusing
 from tests.unit.account.deployed import Deployed
 from troop.chaos.health import Grade
 from troop.shared.aws.clients import client
+from troop.shared.aws.dynamo import typed
 
 
 def metrics(capsys: pytest.CaptureFixture[str]) -> dict[str, list[float]]:
@@ -41,6 +42,15 @@ def test_the_watchdog_counts_what_is_wrong(deployed: Deployed, capsys: pytest.Ca
     assert (measurements["UnitsUnrecovered"], measurements["FailingChecks"]) == ([2], [2])
 
 
+def test_the_watchdog_says_that_the_deployment_has_halted_itself_while_it_has(
+    deployed: Deployed, capsys: pytest.CaptureFixture[str]
+) -> None:
+    halt = {"key": "self-halt", "at": "2026-11-20T22:00:00.000Z", "why": "3 causes"}
+    deployed.account.put("State", typed(halt))
+    assert watchdog.handler({}, CONTEXT) == {"status": Grade.FAIL, "failing": ["halted-itself"]}
+    assert metrics(capsys)["HaltedItself"] == [1]
+
+
 def test_unreadable_check_has_no_metric_and_silences_the_watchdog(
     deployed: Deployed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -49,7 +59,7 @@ def test_unreadable_check_has_no_metric_and_silences_the_watchdog(
     with calls(monkeypatch, refusing("GetItem", "AccessDenied")):
         answer = watchdog.handler({}, CONTEXT)
     assert metrics(capsys) == {"MissingTicks": [0]}
-    assert answer["failing"] == ["units-unrecovered"]
+    assert answer["failing"] == ["units-unrecovered", "units-broken", "halted-itself"]
 
 
 def test_the_watchdog_looks_at_no_alarm(

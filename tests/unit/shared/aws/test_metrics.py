@@ -12,7 +12,9 @@ from aws_lambda_powertools.metrics import EphemeralMetrics
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from tests.unit.account.account import CONTEXT, FRIDAY, WEB, Account, calls, refusing
+from tests.unit.chaos.build import judged
 from tests.unit.chaos.flows.test_recovery_check import never_whole
+from troop.chaos.aws.outcome_metrics import emit_closed
 from troop.chaos.flows.termination import TerminationForbiddenError
 from troop.shared.aws.logs import step
 from troop.shared.aws.metrics import emit
@@ -114,6 +116,14 @@ def test_a_group_that_does_not_recover(
     with calls(monkeypatch, never_whole):
         account.check_recovery(WEB)
     assert written(capsys) == [(HERE, {"Unrecovered": [1]}), outcome("UNRECOVERED")]
+
+
+def test_a_verdict_counts_with_the_end_of_its_event_unless_it_is_awaited(capsys: pytest.CaptureFixture[str]) -> None:
+    emit_closed("Troop", judged())
+    verdict = HERE | {"verdict": "BROKEN"}, {"Verdicts": [1]}
+    assert written(capsys) == [(HERE, {"Recoveries": [1], "RecoverySeconds": [190]}), outcome("RECOVERED"), verdict]
+    emit_closed("Troop", judged(verdict=None))
+    assert verdict not in written(capsys)
 
 
 def test_sweep_writes_metrics_of_the_events_that_it_closes(

@@ -44,7 +44,14 @@ class Notifications(Construct):
     """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, data: Data, bus: events.IEventBus, functions: Functions
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        data: Data,
+        bus: events.IEventBus,
+        functions: Functions,
+        weekly_letter: bool,
     ) -> None:
         super().__init__(scope, construct_id)
         key = data_key(self)
@@ -65,7 +72,7 @@ class Notifications(Construct):
         tables = [table for table, _ in streamed.values()]
         self.notify = functions.make(
             "notify",
-            permissions.notify(data, tables, bus, self.news, self.undelivered),
+            permissions.notify(data, tables, bus, self.news, self.undelivered, weekly_letter=weekly_letter),
             {
                 **data.environment(),
                 Variable.GROUP_TAGS_TABLE: data.group_tags.table_name,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from infra import ROOT
 from infra.generated import filled, table
 from troop.chaos.changes import Change
 from troop.chaos.events import Event, Status
+from troop.chaos.letter import bounds, letter
 from troop.chaos.notifications import (
     DETAIL_TYPES,
     WHEN,
@@ -19,14 +20,17 @@ from troop.chaos.notifications import (
     Notification,
     change_notifications,
     event_notifications,
+    letter_notification,
     self_halt_notifications,
     stray_notifications,
 )
+from troop.chaos.period import Outcome, Period
 from troop.chaos.replacements import Build, Replacement
 from troop.chaos.self_halt import SelfHalt
 from troop.chaos.stages import HealthySince, Stages
 from troop.chaos.strays import Stray, StrayRecord
 from troop.chaos.verdict import AlarmRecord, AlarmState, Verdict, VerdictValue
+from troop.shared.zones import zone
 
 PATH = ROOT / "docs" / "reference" / "notifications.md"
 SCHEMA = ROOT / "docs" / "reference" / "notifications.schema.json"
@@ -39,13 +43,22 @@ PARTS = {
     "switch": "the switch",
     "policy": "policy",
     "stray": "stray items",
+    "letter": "the weekly letter",
 }
 """Part of the schema -> which notifications have its fields."""
 
 WIDER = {"slow recoveries": ("terminations",)}
 """Notifications that are some of others, and have their fields."""
 
-IN_FULL = (Kind.BROKEN, Kind.SLOW_RECOVERY, Kind.HALTED_ITSELF, Kind.HALTED, Kind.POLICY_CHANGED, Kind.STRAY_ITEM)
+IN_FULL = (
+    Kind.BROKEN,
+    Kind.SLOW_RECOVERY,
+    Kind.HALTED_ITSELF,
+    Kind.HALTED,
+    Kind.POLICY_CHANGED,
+    Kind.STRAY_ITEM,
+    Kind.WEEKLY_LETTER,
+)
 """The kinds that are shown in full; the other ones have the fields of one of these."""
 
 _NAME = "Troop"
@@ -164,6 +177,19 @@ def examples() -> Iterator[Notification]:
     )
     stray = Stray("Web", "web", "team-web", _AT - timedelta(days=1))
     yield from stray_notifications(_NAME, StrayRecord(reports=(stray,), at=_AT))
+    yield _letter()
+
+
+def _letter() -> Notification:
+    monday, sunday = date(2026, 11, 16), date(2026, 11, 22)
+    week = Period(*bounds(monday, sunday, zone("UTC")), monday, sunday)
+    broken = replace(_EVENT, status=Status.RECOVERED, **_ENDS[Status.RECOVERED])
+    week.add(Outcome.from_event(broken))
+    held = Verdict(VerdictValue.HELD, "", _after(0), _after(0), _after(0))
+    week.add(Outcome.from_event(replace(broken, event_id="2026-11-20#db", unit="db", owner="team-db", verdict=held)))
+    summary = week.document()
+    due = datetime(2026, 11, 23, 17, tzinfo=UTC)
+    return letter_notification(_NAME, due, summary, letter(summary))
 
 
 def _change_id(subject: str) -> str:

@@ -30,6 +30,12 @@ REAPER = f"cron(4/{MINUTES} * * * ? *)"
 REDRIVE = "cron(12 * * * ? *)"
 """A notification that failed for all hours in which Lambda retries can wait for another hour."""
 
+LETTER = "cron(0 9 ? * MON *)"
+"""In the time zone of the calendar ``default``."""
+
+WRITTEN: Mapping[str, str] = {"letter": "<aws.scheduler.scheduled-time>"}
+"""The payload of a scheduled letter: a repeated call writes about the same week."""
+
 SWEPT: Mapping[str, str] = {
     "execution": "<aws.scheduler.execution-id>",
     "started": "<aws.scheduler.scheduled-time>",
@@ -48,8 +54,9 @@ class Call:
         purpose: the function's purpose, for descriptions.
         expression: EventBridge Scheduler's.
         payload: the event of the call.
-        tries_again: how often Lambda retries a failed asynchronous call, from any caller. Zero: the next round comes
-            soon, and finds the open work by itself.
+        tries_again: how often Lambda retries a failed asynchronous call, from any caller: of a function with several
+            schedules, that of the first. Zero: the next round comes soon, and finds the open work by itself.
+        time_zone: of the expression.
     """
 
     schedule: str
@@ -58,6 +65,7 @@ class Call:
     expression: str
     payload: Mapping[str, str] = field(default_factory=dict)
     tries_again: int = 0
+    time_zone: str = "UTC"
 
 
 class Calls(Construct):
@@ -65,9 +73,10 @@ class Calls(Construct):
 
     def __init__(self, scope: Construct, call: Call, schedules: Schedules) -> None:
         super().__init__(scope, call.schedule)
-        call.function.configure_async_invoke(
-            max_event_age=cdk.Duration.minutes(MINUTES), retry_attempts=call.tries_again
-        )
+        if call.function.node.try_find_child("EventInvokeConfig") is None:
+            call.function.configure_async_invoke(
+                max_event_age=cdk.Duration.minutes(MINUTES), retry_attempts=call.tries_again
+            )
         statements = permissions.function_scheduler(call.function, schedules.undelivered)
         role = schedules.role(self, f"Calls Troop's {call.purpose}", statements)
         scheduler.CfnSchedule(
@@ -76,6 +85,7 @@ class Calls(Construct):
             group_name=schedules.group.ref,
             description=f"Calls Troop's {call.purpose}",
             schedule_expression=call.expression,
+            schedule_expression_timezone=None if call.time_zone == "UTC" else call.time_zone,
             state=ENABLED,
             flexible_time_window=scheduler.CfnSchedule.FlexibleTimeWindowProperty(mode="OFF"),
             target=schedules.target(call.function.function_arn, role, call.payload),

@@ -126,14 +126,23 @@ def _checks(data: Data) -> list[iam.PolicyStatement]:
 
 
 def notify(
-    data: Data, streamed: Sequence[dynamodb.ITable], bus: events.IEventBus, topic: sns.ITopic, undelivered: sqs.IQueue
+    data: Data,
+    streamed: Sequence[dynamodb.ITable],
+    bus: events.IEventBus,
+    topic: sns.ITopic,
+    undelivered: sqs.IQueue,
+    *,
+    weekly_letter: bool,
 ) -> list[iam.PolicyStatement]:
-    """Allows reading the records and a unit's earlier recoveries, and publishing them; nothing else."""
+    """Allows reading the records and a unit's earlier recoveries, and publishing them; nothing else. The weekly letter
+    reads the events of all units.
+    """
     streams = [table.table_stream_arn for table in streamed if table.table_stream_arn]
+    indices = [EVENTS_BY_UNIT, EVENTS_BY_TIME] if weekly_letter else [EVENTS_BY_UNIT]
     return [
         allow(["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"], *streams),
         allow(["dynamodb:ListStreams"], "*"),  # supports no resources, and Lambda requires it
-        allow(["dynamodb:Query"], index(data.events, EVENTS_BY_UNIT)),
+        allow(["dynamodb:Query"], *(index(data.events, one) for one in indices)),
         allow(["dynamodb:GetItem", "dynamodb:Query"], data.changes.table_arn),  # an edit without a record is by hand
         allow(["events:PutEvents"], bus.event_bus_arn),
         allow(["sns:Publish"], topic.topic_arn),

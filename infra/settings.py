@@ -173,6 +173,10 @@ class DeploymentSettings:
         "Whether the deployment has its two dashboards. An account has three free dashboards, and pays for each "
         "further one."
     )
+    weekly_letter: bool = Setting(Section.OPERATION, False, values.boolean).means(
+        "Whether subscribers of [the news topic](../guides/reports.md#the-weekly-letter) get a letter each Monday "
+        "at 9:00 in the time zone of the calendar `default`: the terminations and verdicts of the last week, by owner."
+    )
     daily_cost_alarm: float = Setting(Section.OPERATION, 100, values.number(0.01, 1_000_000)).means(
         "The cost of benchmarks and fleets within a day that turns an alarm on: US dollars, in China yuan. Running "
         "ones count, too."

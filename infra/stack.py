@@ -26,7 +26,7 @@ from infra.keys import set_data_key
 from infra.notifications import Notifications
 from infra.observers import make_observers
 from infra.on_demand import OnDemandWorkflow
-from infra.periodic_schedules import REAPER, REDRIVE, SWEEP, SWEPT, WATCHDOG, Call, Calls
+from infra.periodic_schedules import LETTER, REAPER, REDRIVE, SWEEP, SWEPT, WATCHDOG, WRITTEN, Call, Calls
 from infra.queries import Queries
 from infra.schedules import Schedules
 from infra.settings import DeploymentSettings, feature_flags
@@ -111,15 +111,27 @@ class TroopStack(cdk.Stack):
             settings.runbook_url,
         )
         self.notifications = Notifications(
-            self, "Notifications", data=self.data, bus=self.bus, functions=self.functions
+            self,
+            "Notifications",
+            data=self.data,
+            bus=self.bus,
+            functions=self.functions,
+            weekly_letter=settings.weekly_letter,
         )
         bench_data = self.benchmarks.data if self.benchmarks else None
         self.widgets = make_widgets(self.functions, self.data, bench_data)
         calls = [
             Call("WatchdogSchedule", "watchdog", self.observers.watchdog, WATCHDOG),
             Call("SweepSchedule", "sweep", self.chaos.sweep, SWEEP, SWEPT),
-            Call("RedriveSchedule", "redrive of notifications", self.notifications.notify, REDRIVE),
         ]
+        if settings.weekly_letter:
+            zone = settings.chaos.calendars["default"].time_zone
+            notify = self.notifications.notify
+            # The next round would be a week later, so Lambda tries again; a second redrive finds nothing to send.
+            calls.append(
+                Call("LetterSchedule", "weekly letter", notify, LETTER, WRITTEN, tries_again=2, time_zone=zone)
+            )
+        calls.append(Call("RedriveSchedule", "redrive of notifications", self.notifications.notify, REDRIVE))
         if self.benchmarks:
             # The reaper is also called for failed runs, which its scheduled rounds skip while they are too young.
             calls.append(Call("ReaperSchedule", "reaper", self.benchmarks.reaper, REAPER, tries_again=2))

@@ -96,6 +96,7 @@ class Settings(TypedDict, total=False):
     api_access_logs: bool
     runbook_url: str
     dashboards: bool
+    weekly_letter: bool
     daily_cost_alarm: float
     bundle: Literal["auto", "lambda", "machine"]
     key: str | None

@@ -1,10 +1,11 @@
-"""Sends notifications. Lambda calls it with the records of the tables' streams, and a schedule calls it to send overdue
-notifications again.
+"""Sends notifications. Lambda calls it with the records of the tables' streams. Schedules call it to send overdue
+notifications again, and the weekly letter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -14,6 +15,7 @@ from troop.chaos.aws.streams import parse
 from troop.chaos.flows.notifier import UnreadableRecord
 from troop.chaos.notifications import Kind, Notification
 from troop.chaos.wiring import notifications
+from troop.shared import moments
 from troop.shared.aws.metrics import emit, emit_repairs
 from troop.shared.metrics import Metric, Repair
 from troop.shared.wiring import environment
@@ -24,12 +26,14 @@ logger = Logger()
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Sends notifications: ``{"Records"}`` -> ``{"batchItemFailures"}``, the record that failed, if there is one.
-    Anything else, from the schedule -> ``{"letters", "kept"}``: how many dead letters were sent, and why others were
-    not.
+    ``{"letter"}``, the moment when a weekly letter is due -> ``{"lines"}``, their number. Anything else, from the
+    hourly schedule -> ``{"letters", "kept"}``: how many dead letters were sent, and why others were not.
 
     Lambda calls again from the failed record on, until it is sent or too old. A record that cannot be read is logged,
     counted and skipped, because it would block all later ones.
     """
+    if "letter" in event:
+        return _weekly_letter(moments.parse(event["letter"]))
     if "Records" not in event:
         return _redrive()
     notifier = notifications.notifier()
@@ -50,6 +54,12 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             break
     _count(sent, failed)
     return {"batchItemFailures": failures}
+
+
+def _weekly_letter(due: datetime) -> dict[str, Any]:
+    news = notifications.weekly_letter().send(due)
+    _count([news], 0)
+    return {"lines": len(news.detail["letter"])}
 
 
 def _redrive() -> dict[str, Any]:

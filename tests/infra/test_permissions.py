@@ -46,6 +46,11 @@ def test_ticks_search_for_earlier_tables_only_where_settings_unleash(blue: Templ
     )
 
 
+def test_only_the_weekly_letter_needs_the_events_of_all_units(synthesised: Callable[..., Template]) -> None:
+    more = permissions(synthesised(weekly_letter=True), "NotifyRole") ^ ROLES["NotifyRole"]
+    assert more == allow("<Events.Arn>/index/by-time", "dynamodb:Query")
+
+
 @pytest.mark.parametrize("stack", ["template", "blue"])
 def test_a_role_writes_only_its_own_items_of_state(stack: str, request: pytest.FixtureRequest) -> None:
     """Only the API writes the switch, and no role all items; see the text of the condition ``ForAllValues``."""

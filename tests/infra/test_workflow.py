@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -125,6 +125,24 @@ def test_a_function_is_called_by_its_schedule(
         "RetryPolicy": {"MaximumEventAgeInSeconds": 900, "MaximumRetryAttempts": 3},
         "DeadLetterConfig": {"Arn": "<SchedulesUndelivered.Arn>"},
     }
+
+
+def test_letter_is_written_on_monday_mornings_on_the_clock_of_the_calendar(
+    template: Template, synthesised: Callable[..., Template]
+) -> None:
+    assert "LetterSchedule" not in resources_of(template, "AWS::Scheduler::Schedule")
+    with_letter = synthesised(weekly_letter=True)
+    schedule = resources_of(with_letter, "AWS::Scheduler::Schedule")["LetterSchedule"]["Properties"]
+    assert schedule["ScheduleExpression"] == "cron(0 9 ? * MON *)"
+    assert schedule["ScheduleExpressionTimezone"] == "America/Los_Angeles"
+    assert json.loads(schedule["Target"]["Input"]) == {"letter": "<aws.scheduler.scheduled-time>"}
+    assert text(schedule["Target"])["Arn"] == "<Notify.Arn>"
+
+
+def test_letter_that_failed_is_tried_again(synthesised: Callable[..., Template]) -> None:
+    configs = resources_of(synthesised(weekly_letter=True), "AWS::Lambda::EventInvokeConfig").values()
+    (notify,) = [one["Properties"] for one in configs if text(one["Properties"])["FunctionName"] == "<Notify>"]
+    assert (notify["MaximumEventAgeInSeconds"], notify["MaximumRetryAttempts"]) == (900, 2)
 
 
 def test_no_tick_before_the_workflow_may_run_its_map(template: Template) -> None:

@@ -6,7 +6,7 @@ docs/reference/notifications.md describes the documents, and docs/reference/noti
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -61,6 +61,7 @@ class Kind(StrEnum):
     SCHEDULES_ON = "schedules-on"
     POLICY_CHANGED = "policy-changed"
     STRAY_ITEM = "stray-item"
+    WEEKLY_LETTER = "weekly-letter"
 
 
 DETAIL_TYPES: dict[Kind, str] = {
@@ -82,6 +83,7 @@ DETAIL_TYPES: dict[Kind, str] = {
     Kind.SCHEDULES_ON: "Schedules switched on",
     Kind.POLICY_CHANGED: "Policy changed",
     Kind.STRAY_ITEM: "Item without unit",
+    Kind.WEEKLY_LETTER: "Weekly letter",
 }
 """The values of ``detail-type``, which rules on the bus match."""
 
@@ -110,6 +112,7 @@ WHEN: dict[Kind, str] = {
     Kind.SCHEDULES_ON: "somebody let the schedules of benchmarks start runs again",
     Kind.POLICY_CHANGED: "somebody changed the policy of a unit, or returned the unit to chaos",
     Kind.STRAY_ITEM: "an item of `GroupTags` has had no group for a day, so its policy has no effect",
+    Kind.WEEKLY_LETTER: "it is Monday, and `troop:weekly_letter` is true",
 }
 """When a notification of the kind is sent, for docs/reference/notifications.md."""
 
@@ -300,6 +303,27 @@ def stray_notifications(deployment: str, record: StrayRecord) -> Iterator[Notifi
             "nearest": stray.nearest,
         }
         yield _notification(deployment, Kind.STRAY_ITEM, f"{unit}#{since}", summary, detail)
+
+
+def letter_notification(
+    deployment: str, at: datetime, summary: Mapping[str, Any], lines: Sequence[str]
+) -> Notification:
+    """Returns the notification with the letter of a week.
+
+    Args:
+        at: when the letter was due.
+        summary: of the week, see :meth:`troop.chaos.period.Period.document`.
+        lines: of the letter, see :func:`troop.chaos.letter.letter`; the first is a sentence about the whole week.
+    """
+    totals = summary["totals"]
+    detail = {
+        "at": moments.iso(at),
+        "first": summary["first"],
+        "last": summary["last"],
+        **{key: totals[key] for key in ("terminations", "held", "broken", "unknown", "unrecovered", "slower")},
+        "letter": list(lines),
+    }
+    return _notification(deployment, Kind.WEEKLY_LETTER, summary["first"], lines[0], detail)
 
 
 def edited_by_hand(

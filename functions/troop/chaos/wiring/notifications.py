@@ -12,11 +12,13 @@ from troop.chaos.aws.streams import Streams
 from troop.chaos.aws.topic import Topic
 from troop.chaos.flows.notifier import Notifier
 from troop.chaos.flows.repairs import Redrive
+from troop.chaos.flows.weekly_letter import WeeklyLetter
 from troop.chaos.wiring import tables
 from troop.shared.aws.clients import client, quick_client
 from troop.shared.variables import Variable
 from troop.shared.wiring import environment
 from troop.shared.wiring.environment import settings, variable
+from troop.shared.zones import zone
 
 
 @cache
@@ -33,6 +35,17 @@ def notifier(client_of: Callable[[str], Any] = client) -> Notifier:
         queries=tables.event_queries(),
         bus=Bus(client_of("events"), variable(Variable.EVENT_BUS)),
         topic=Topic(client_of("sns"), variable(Variable.NEWS_TOPIC)),
+    )
+
+
+@cache
+def weekly_letter() -> WeeklyLetter:
+    return WeeklyLetter(
+        deployment=settings().deployment,
+        zone=zone(settings().calendars["default"].time_zone),
+        queries=tables.event_queries(),
+        bus=Bus(client("events"), variable(Variable.EVENT_BUS)),
+        topic=Topic(client("sns"), variable(Variable.NEWS_TOPIC)),
     )
 
 

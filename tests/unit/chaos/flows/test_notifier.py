@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,10 @@ from troop.chaos.aws.change_writer import ChangeWriter
 from troop.chaos.aws.event_items import to_item
 from troop.chaos.changes import Author
 from troop.chaos.events import Event, Status
+from troop.chaos.flows import weekly_letter
+from troop.chaos.verdict import Verdict, VerdictValue
+from troop.chaos.wiring import notifications as wired
+from troop.shared import moments
 from troop.shared.aws.clients import client
 from troop.shared.aws.dynamo import plain, typed
 from troop.shared.wiring import environment
@@ -540,3 +544,119 @@ def test_the_settings_say_what_leashed_was(account: Account, listeners: Listener
     assert environment.settings().leashed is False
     writer().write_switch({}, {"leashed": False}, ANN, account.clock())
     assert listeners.kinds() == []
+
+
+def _put_last_week(account: Account, unit: str, day: int, **more: Any) -> None:
+    """Puts a termination of the week from Monday the 9th to Sunday the 15th, by the clock of Los Angeles."""
+    at = datetime(2026, 11, day, 20, tzinfo=UTC)
+    recovered = {"terminated_at": at, "recovered_at": at + timedelta(seconds=60), "status": Status.RECOVERED}
+    values = {"event_id": f"2026-11-{day}#{unit}", "unit": unit, "day": at.date(), "at": at, "owner": f"team-{unit}"}
+    account.put("Events", to_item(event(**values | recovered | more)))
+
+
+def _verdict(value: VerdictValue) -> Verdict:
+    return Verdict(value, "web-errors went off", OVERDUE, OVERDUE, OVERDUE)
+
+
+MONDAY = "2026-11-16T17:00:00Z"
+"""Nine in the morning in Los Angeles."""
+
+
+def test_weekly_letter_is_about_the_last_week_by_owner(account: Account, listeners: Listeners) -> None:
+    for day, unit, value in (
+        (9, "web", VerdictValue.BROKEN),
+        (13, "web", VerdictValue.HELD),
+        (10, "db", VerdictValue.HELD),
+    ):
+        _put_last_week(account, unit, day, verdict=_verdict(value))
+    _put_last_week(account, "late", 16)  # of this week
+    _put_last_week(account, "early", 8)
+    assert notify.handler({"letter": MONDAY}, CONTEXT) == {"lines": 3}
+    (news,) = listeners.heard()
+    assert news == {
+        "schema": 1,
+        "id": "weekly-letter#2026-11-09",
+        "kind": "weekly-letter",
+        "deployment": "Troop",
+        "summary": "2026-11-09 to 2026-11-15: 3 terminations of 2 units, 2 HELD, 1 BROKEN.",
+        "at": "2026-11-16T17:00:00.000Z",
+        "first": "2026-11-09",
+        "last": "2026-11-15",
+        "terminations": 3,
+        "held": 2,
+        "broken": 1,
+        "unknown": 0,
+        "unrecovered": 0,
+        "slower": 0,
+        "letter": [
+            "2026-11-09 to 2026-11-15: 3 terminations of 2 units, 2 HELD, 1 BROKEN.",
+            "team-web: 2 terminations, 1 HELD, 1 BROKEN; recovered in 60 s (median); broken or not recovered: web; "
+            "held again: web.",
+            "team-db: 1 termination, 1 HELD; recovered in 60 s (median).",
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("at", "is_inside"),
+    [
+        ("2026-11-09T07:59:59+00:00", False),
+        ("2026-11-09T08:00:00+00:00", True),  # midnight in Los Angeles
+        ("2026-11-16T07:59:59+00:00", True),
+        ("2026-11-16T08:00:00+00:00", False),
+    ],
+)
+def test_week_of_the_letter_begins_on_the_clock_of_the_calendar(
+    account: Account, listeners: Listeners, at: str, is_inside: bool
+) -> None:
+    _put_last_week(account, "web", 9, at=datetime.fromisoformat(at))
+    notify.handler({"letter": MONDAY}, CONTEXT)
+    (news,) = listeners.heard()
+    assert news["terminations"] == is_inside
+
+
+def test_letter_compares_recoveries_with_those_of_months(account: Account, listeners: Listeners) -> None:
+    for number in range(5):
+        _recovered(account, f"2026-07-{number + 1:02}#web", datetime(2026, 7, number + 1, 20, tzinfo=UTC), 20, "crash")
+    at = datetime(2026, 11, 13, 20, tzinfo=UTC)
+    _put_last_week(account, "web", 13, recovered_at=at + timedelta(seconds=200))
+    notify.handler({"letter": MONDAY}, CONTEXT)
+    (news,) = listeners.heard()
+    assert news["slower"] == 1
+    assert news["letter"][1].endswith("; slower than before: web (3 min 20 s, usually 20 s).")
+
+
+def test_letter_of_a_week_without_terminations_has_one_line(account: Account, listeners: Listeners) -> None:
+    assert notify.handler({"letter": MONDAY}, CONTEXT) == {"lines": 1}
+    (news,) = listeners.heard()
+    assert news["letter"] == [news["summary"]] == ["2026-11-09 to 2026-11-15: no terminations."]
+
+
+def test_letter_stops_reading_in_time_and_says_so(
+    account: Account, listeners: Listeners, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(weekly_letter, "_PAGE", 1)
+    for day in range(9, 16):
+        _put_last_week(account, "web", day)
+    clock = iter([0.0, 1.0, 1000.0])
+    writer = replace(wired.weekly_letter(), clock=lambda: next(clock))
+    writer.send(moments.parse(MONDAY))
+    (news,) = listeners.heard()
+    assert news["terminations"] == 2
+    assert news["letter"][-1] == (
+        "Events before 2026-11-14T20:00:00Z could not be read in time, and are not compared with."
+    )
+
+
+def test_letter_that_the_bus_refuses_reaches_the_topic_and_is_repeated(account: Account, listeners: Listeners) -> None:
+    def fail(operation: str) -> None:
+        if operation == "PutEvents":
+            raise ClientError({"Error": {"Code": "InternalException"}}, operation)
+
+    listeners.fail = fail
+    with pytest.raises(ClientError):
+        notify.handler({"letter": MONDAY}, CONTEXT)
+    listeners.fail = lambda _: None
+    first = json.loads(listeners.published.pop()["Message"])
+    notify.handler({"letter": MONDAY}, CONTEXT)
+    assert listeners.heard() == [first]

@@ -35,7 +35,7 @@ LEGAL = {
 IN_FLIGHT = ("CLAIMED", "TERMINATED")
 WITHOUT_TERMINATION = ("GONE_ELSEWHERE", "ABANDONED")
 MAY_CHANGE = {"open", "token"}
-"""The attributes that may change after an event's end."""
+"""The attributes that may change after an event's end. Besides, the verdict may come later, once."""
 
 FINAL = {"RECOVERED", "UNRECOVERED", "GROUP_DELETED", "GONE_ELSEWHERE", "ABANDONED"}
 
@@ -151,7 +151,7 @@ class Checks:
                 self.verdicts.recovered(new)
             if after in WITHOUT_TERMINATION:
                 self.nothing_since[new["event_id"]["S"]] = self._world.stage.now
-        elif before in FINAL and old and any(old.get(key) != new.get(key) for key in {*old, *new} - MAY_CHANGE):
+        elif before in FINAL and old and _changed(old, new):
             self.fail(f"{new['event_id']['S']} was changed after its end")
         elif old and old["instance_id"] != new["instance_id"] and after != "LEASHED":
             self.fail(f"{new['event_id']['S']} changed its instance")
@@ -352,3 +352,9 @@ class Checks:
             true = (counting[-1]["day"], counting[-1]["event_id"]) if counting else (None, None)
             if last_termination != true:
                 self.fail(f"the last termination of {unit} is said to be {last_termination}, and was {true}")
+
+
+def _changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> set[str]:
+    """The attributes of an event that differ, and must not after its end."""
+    later = {"verdict"} - old.keys()
+    return {key for key in {*old, *new} - MAY_CHANGE - later if old.get(key) != new.get(key)}

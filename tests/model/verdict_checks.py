@@ -267,7 +267,7 @@ def _states(event: Mapping[str, Any], record: Mapping[str, Any]) -> list[str]:
     ends = [one["at"] for one in record["states"][1:]] + ["9999"]
     return [
         one["state"]
-        for one, end in zip(record["states"], ends, strict=True)
+        for one, end in zip(record["states"], ends, strict=False)
         if one["at"] <= until and (end > since or one["at"] >= since)
     ]
 

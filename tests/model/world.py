@@ -24,6 +24,7 @@ from tests.model.dynamo import Dynamo, refusal
 from tests.model.fleet import Fleet, Instance
 from tests.model.tokens import Tokens
 from troop.chaos.aws.account_reader import AccountReader
+from troop.chaos.aws.alarm_history import AlarmHistory
 from troop.chaos.aws.balancers import Balancers
 from troop.chaos.aws.claim_transaction import ClaimTransaction
 from troop.chaos.aws.decision_table import DecisionTable
@@ -35,6 +36,7 @@ from troop.chaos.aws.task_tokens import TaskTokens
 from troop.chaos.aws.terminator import Terminator
 from troop.chaos.flows.clock_check import ClockError
 from troop.chaos.flows.hearing import Hearing
+from troop.chaos.flows.judgement import Judgement
 from troop.chaos.flows.on_demand import OnDemand
 from troop.chaos.flows.recovery_check import RecoveryCheck
 from troop.chaos.flows.sweep import Sweep
@@ -137,8 +139,9 @@ class World:
         timeout = timedelta(minutes=self.settings.recovery_timeout_minutes)
         self.tokens = Tokens(self.stage, self.dice)
         tokens = TaskTokens(Client(self, self.tokens))
+        judgement = Judgement(AlarmHistory(cloudwatch))
         self.recovery_check = RecoveryCheck(
-            autoscaling, ec2, balancers, events, tokens, timeout, self.clock, self.stage_sleep
+            autoscaling, ec2, balancers, events, tokens, judgement, timeout, self.clock, self.stage_sleep
         )
         self.hearing = Hearing(autoscaling, events, self.recovery_check, self.clock)
         self.sweeper = Sweep(ec2, autoscaling, events, self.recovery_check, self.clock, self.stage_sleep)

@@ -94,3 +94,8 @@ def watch_lost(event: Event, now: datetime) -> bool:
     """Checks whether a terminated event has had no check for so long that its watch must have ended."""
     last = event.watch.checked_at or event.terminated_at
     return event.status is Status.TERMINATED and last is not None and now - last > LOST_AFTER
+
+
+def verdict_lost(event: Event, now: datetime) -> bool:
+    """Checks whether an event has waited for its verdict for so long that its workflow must have ended."""
+    return event.awaits_verdict and event.settles_at is not None and now - event.settles_at > LOST_AFTER

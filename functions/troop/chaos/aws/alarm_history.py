@@ -15,7 +15,7 @@ from typing import Any
 
 from troop.chaos.aws.groups import ALARM_TYPES, described_alarms
 from troop.chaos.verdict import AlarmRecord, AlarmState
-from troop.chaos.verdict_rules import ALARM, LONGEST_NEED, MOST_STATES
+from troop.chaos.verdict_rules import ALARM, MOST_STATES
 from troop.shared import moments
 
 HISTORY_LASTS = timedelta(days=30)
@@ -103,11 +103,6 @@ class AlarmHistory:
     def _alarm(self, one: Mapping[str, Any]) -> Alarm:
         metric, doubts = ([one], []) if "AlarmRule" not in one else self._below(one)
         need = max(map(_need, metric), default=timedelta())
-        if need > LONGEST_NEED:
-            minutes = LONGEST_NEED.total_seconds() / 60
-            doubts.append(
-                f"it needs {need.total_seconds() / 60:.0f} minutes to go off, and {minutes:.0f} are waited for"
-            )
         for part in metric:
             if "EvaluationCriteria" in part:
                 doubts.append(f"CloudWatch does not tell whether the query of {part['AlarmName']} had data")

@@ -12,7 +12,7 @@ from troop.chaos.aws.alarm_history import HISTORY_LASTS, Alarm, AlarmHistory
 from troop.chaos.events import Event
 from troop.chaos.hypothesis import Hypothesis
 from troop.chaos.verdict import AlarmRecord, Verdict, VerdictValue
-from troop.chaos.verdict_rules import LONGEST_DOUBT, judge, settles_at
+from troop.chaos.verdict_rules import LONGEST_DOUBT, LONGEST_NEED, MARGIN, judge, settles_at
 from troop.shared import moments
 from troop.shared.aws.throttling import is_throttled
 
@@ -30,30 +30,37 @@ class Judgement:
         """Returns the verdict on an event; or None and the moment from which on it can be given.
 
         An alarm that went off is a verdict at once, and so is a recovery that took too long. Alarms that cannot be read
-        make it UNKNOWN, with the reason.
+        make it UNKNOWN, with the reason. They keep no event from being closed.
 
         Args:
             event: one that has just ended, with its outcome; or a stored one that awaits its verdict.
 
         Raises:
-            ClientError, BotoCoreError: CloudWatch throttles or does not answer, and there is time for a retry.
+            ClientError, BotoCoreError: CloudWatch throttles or does not answer, and there is time for a retry; only for
+                an event that awaits its verdict.
         """
         names = (event.hypothesis or Hypothesis()).success_alarms
         if not names:
             return judge(event, (), now, event.recovered_at or now), None
-        retry_until = (event.settles_at or event.recovered_at or datetime.min.replace(tzinfo=now.tzinfo)) + PATIENCE
-        reading = _Reading(self.history, event, now, retry_until)
+        reading = _Reading(self.history, event, now)
         alarms = reading.alarms(names)
         settled = now
         if event.recovered_at:
-            settled = event.settles_at or settles_at(event.recovered_at, [alarm.need for alarm in alarms.values()])
-        until = min(settled, now)
-        records = [reading.record(name, alarms.get(name), until) for name in names]
-        verdict = judge(event, records, now, until)
-        if verdict.value is not VerdictValue.BROKEN and now < settled:
+            needs = [LONGEST_NEED] if reading.unread else [alarm.need for alarm in alarms.values()]
+            settled = event.settles_at or settles_at(event.recovered_at, needs)
+        records = [reading.record(name, alarms.get(name), settled) for name in names]
+        verdict = judge(event, records, now, min(settled, now))
+        if verdict.value is VerdictValue.BROKEN:
+            return verdict, None
+        if now < settled:
             return None, settled
         if verdict.value is VerdictValue.HELD:
-            verdict = judge(event, [reading.with_data(one, alarms[one.name], until) for one in records], now, until)
+            records = [reading.with_data(record, alarms[record.name], settled) for record in records]
+            verdict = judge(event, records, now, settled)
+        if reading.passing and event.recovered_at and now < settled + PATIENCE:
+            if event.awaits_verdict:
+                raise reading.passing
+            return None, settled
         return verdict, None
 
 
@@ -62,15 +69,15 @@ class _Reading:
     """Reads the alarms of one event; what cannot be read becomes a doubt.
 
     Attributes:
-        retry_until: until then, a failure that can pass is raised.
         unread: why the alarms themselves could not be read; "" if they were.
+        passing: a failure that can pass; None without one.
     """
 
     history: AlarmHistory
     event: Event
     now: datetime
-    retry_until: datetime
     unread: str = ""
+    passing: Exception | None = None
 
     @property
     def since(self) -> datetime:
@@ -83,21 +90,28 @@ class _Reading:
             self.unread = f"it cannot be read: {self._reason(error)}"
             return {}
 
-    def record(self, name: str, alarm: Alarm | None, until: datetime) -> AlarmRecord:
+    def record(self, name: str, alarm: Alarm | None, settled: datetime) -> AlarmRecord:
+        until = min(settled, self.now)
         try:
             record = self.history.record(name, alarm, self.since, until)
         except (BotoCoreError, ClientError) as error:
             record = AlarmRecord(name, doubt=f"its history cannot be read: {self._reason(error)}")
-        doubts = (self.unread, record.doubt, *self._contradictions(record, until))
+        doubts = (self.unread, record.doubt, *self._too_slow(alarm, settled), *self._contradictions(record, until))
         return replace(record, doubt=next(filter(None, doubts), "")[:LONGEST_DOUBT])
 
-    def with_data(self, record: AlarmRecord, alarm: Alarm, until: datetime) -> AlarmRecord:
+    def with_data(self, record: AlarmRecord, alarm: Alarm, settled: datetime) -> AlarmRecord:
         """Adds a doubt if the alarm had no data at all in the span."""
         try:
-            doubt = "" if self.history.had_data(alarm, self.since, until) else "its metric had no data at all"
+            doubt = "" if self.history.had_data(alarm, self.since, settled) else "its metric had no data at all"
         except (BotoCoreError, ClientError) as error:
             doubt = f"its metric cannot be read: {self._reason(error)}"
         return replace(record, doubt=doubt[:LONGEST_DOUBT])
+
+    def _too_slow(self, alarm: Alarm | None, settled: datetime) -> Iterator[str]:
+        recovered_at = self.event.recovered_at
+        if alarm and recovered_at and settled < recovered_at + alarm.need + MARGIN:
+            needed, waited = alarm.need.total_seconds() / 60, (settled - recovered_at).total_seconds() / 60
+            yield f"it needs {needed:.0f} minutes to go off, and had {waited:.0f} after the recovery"
 
     def _contradictions(self, record: AlarmRecord, until: datetime) -> Iterator[str]:
         if self.now - self.since > HISTORY_LASTS:
@@ -107,10 +121,8 @@ class _Reading:
             yield f"an event of {moments.second(abort.at)} says that it went off; its history does not"
 
     def _reason(self, error: Exception) -> str:
-        """Returns what CloudWatch says, or raises the error if it can pass and there is time."""
-        passes = not isinstance(error, ClientError) or is_throttled(error) or _is_internal(error)
-        if passes and self.now < self.retry_until:
-            raise error
+        if not isinstance(error, ClientError) or is_throttled(error) or _is_internal(error):
+            self.passing = error
         return str(error)
 
 

@@ -17,6 +17,7 @@ from troop.chaos.aws.groups import activities, image, launches, read_groups
 from troop.chaos.aws.task_tokens import TaskTokens
 from troop.chaos.events import Event, Status
 from troop.chaos.flows import clock_check
+from troop.chaos.flows.judgement import Judgement
 from troop.chaos.groups import Group
 from troop.chaos.recovery import CALL_SECONDS, assess
 from troop.chaos.replacements import Replacement, first_since
@@ -34,6 +35,7 @@ class Observation:
     Attributes:
         wait_seconds: until another look can show more; 0 if there is nothing to look for.
         closed: whether this check has closed the event.
+        judged: whether this check has given the verdict on an event that was closed before.
         activities: the group's scaling activities, if a check of this call has read them.
     """
 
@@ -41,6 +43,7 @@ class Observation:
     detail: str
     wait_seconds: int = 0
     closed: bool = False
+    judged: bool = False
     activities: tuple[Activity, ...] | None = field(default=None, repr=False)
 
     @property
@@ -51,6 +54,7 @@ class Observation:
             "status": self.event.status.value,
             "detail": self.detail,
             "recovery_seconds": self.event.recovery_seconds,
+            "verdict": self.event.verdict and self.event.verdict.value.value,
             "instance_id": self.event.instance_id,
             "execution": self.event.execution,
         }
@@ -65,6 +69,7 @@ class RecoveryCheck:
     balancers: Balancers
     events: EventTable
     tokens: TaskTokens
+    judgement: Judgement
     timeout: timedelta
     clock: Callable[[], datetime]
     sleep: Callable[[float], None] = time.sleep
@@ -76,7 +81,7 @@ class RecoveryCheck:
         """
         self.events.store_token(event_id, token)
         seen = self.watch(event_id, entered)
-        if not seen.closed:  # something else may have closed it before the token was there
+        if not (seen.closed or seen.judged):  # something else may have closed it before the token was there
             self._answer(event_id)
         return seen
 
@@ -100,7 +105,8 @@ class RecoveryCheck:
         return seen
 
     def check(self, event_id: str, entered: datetime, before: Observation | None = None) -> Observation:
-        """Checks once; returns an event without need for checks as it is.
+        """Checks once; returns an event without need for checks as it is. Gives the verdict on one that awaits it, if
+        that is possible by now.
 
         Args:
             event_id: the id of the event.
@@ -114,6 +120,8 @@ class RecoveryCheck:
         """
         clock_check.check(entered, self.clock())
         event = self._read(event_id)
+        if event.awaits_verdict:
+            return self._judge(event)
         if event.status is not Status.TERMINATED:
             return Observation(event, event.detail)
         if before and event.watch.checks != before.event.watch.checks:
@@ -135,9 +143,26 @@ class RecoveryCheck:
         if assessment.status is None:
             self.events.record_check(event)
             return Observation(event, assessment.detail, assessment.wait_seconds, activities=known)
-        event = self.events.close(event, assessment.status, assessment.detail, assessment.recovered_at)
+        ended = replace(event, status=assessment.status, recovered_at=assessment.recovered_at)
+        verdict, settles_at = self.judgement.verdict(ended, now)
+        event = self.events.close(
+            event,
+            assessment.status,
+            assessment.detail,
+            assessment.recovered_at,
+            verdict=verdict,
+            settles_at=settles_at,
+        )
         self._answer(event_id)
         return Observation(event, assessment.detail, closed=True)
+
+    def _judge(self, event: Event) -> Observation:
+        verdict, _ = self.judgement.verdict(event, self.clock())
+        if verdict is None:
+            return Observation(event, event.detail)
+        event = self.events.judge(event, verdict)
+        self._answer(event.event_id)
+        return Observation(event, event.detail, judged=True)
 
     def _read(self, event_id: str) -> Event:
         event = self.events.get(event_id)

@@ -1,10 +1,10 @@
-"""Sweeps: reconciles claims past their deadline, and checks groups whose watch has ended."""
+"""Sweeps: reconciles claims past their deadline, checks groups whose watch has ended, and gives overdue verdicts."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -14,12 +14,15 @@ from troop.chaos.claim_rules import is_stale, reconciled
 from troop.chaos.events import Event, Status
 from troop.chaos.flows import clock_check
 from troop.chaos.flows.recovery_check import RecoveryCheck
-from troop.chaos.recovery import CONFIRM_WAIT, watch_lost
+from troop.chaos.recovery import CONFIRM_WAIT, verdict_lost, watch_lost
+from troop.shared.tables import EVENT_SETTLES
 
 
 @dataclass(frozen=True)
 class SweepResult:
-    """The result of a sweep for one event. ``error`` says why it failed."""
+    """The result of a sweep for one event. ``status`` is "" for an overdue verdict: that event ended before. ``error``
+    says why it failed.
+    """
 
     event_id: str
     status: str
@@ -53,7 +56,9 @@ class Sweep:
             # Recovery needs two checks. The second must not wait for the next tick, which could terminate in the unit.
             self.sleep(CONFIRM_WAIT)
             self._each(whole, started, swept, self._check)
-        return list(swept.values())
+        judged: dict[str, SweepResult] = {}
+        self._each(self.events.open_ids(EVENT_SETTLES), started, judged, self._judge)
+        return [*swept.values(), *(replace(one, status="") for one in judged.values())]
 
     def _each(
         self,
@@ -93,6 +98,10 @@ class Sweep:
         if watch_lost(event, self.clock()):
             return self._check(event_id, started)
         return None
+
+    def _judge(self, event_id: str, started: datetime) -> Event | None:
+        event = self.events.get(event_id)
+        return self._check(event_id, started) if event and verdict_lost(event, self.clock()) else None
 
     def _check(self, event_id: str, started: datetime) -> Event:
         return self.recovery_check.check(event_id, started).event

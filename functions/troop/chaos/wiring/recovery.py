@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 
+from troop.chaos.aws.alarm_history import AlarmHistory
 from troop.chaos.aws.balancers import Balancers
 from troop.chaos.aws.task_tokens import TaskTokens
 from troop.chaos.flows.hearing import Hearing
+from troop.chaos.flows.judgement import Judgement
 from troop.chaos.flows.recovery_check import RecoveryCheck
 from troop.chaos.flows.sweep import Sweep
 from troop.chaos.wiring import tables
@@ -22,6 +24,7 @@ def recovery_check() -> RecoveryCheck:
         balancers=Balancers(client),
         events=tables.events(),
         tokens=TaskTokens(client("stepfunctions")),
+        judgement=Judgement(AlarmHistory(client("cloudwatch"))),
         timeout=environment.recovery_timeout(),
         clock=environment.now,
         sleep=environment.sleep,

@@ -81,6 +81,14 @@ class RecordedAlarms:
         client.meta.events.register("before-call.cloudwatch", self._answer)
         return client
 
+    def intercept(self, number: int, operation: str, call: Callable[[], Any]) -> Any:
+        """Answers CloudWatch's operations in a test that intercepts all calls; see :func:`calls`."""
+        if operation not in self._answers:
+            return call()
+        request: dict[str, Any] = call.args[-1]  # type: ignore[attr-defined]
+        self.requests.append((operation, request))
+        return self._answer_to(operation, request)
+
     def operations(self) -> list[str]:
         return [operation for operation, _ in self.requests]
 
@@ -88,20 +96,25 @@ class RecordedAlarms:
         self.requests.append((model.name, dict(params)))
 
     def _answer(self, model: Any, **_: Any) -> tuple[AWSResponse, dict[str, Any]]:
-        operation, request = self.requests[-1]
+        answer = self._answer_to(*self.requests[-1])
+        validate_parameters(answer, model.output_shape)
+        return AWSResponse("https://monitoring", 200, HTTPHeaders(), None), answer
+
+    def _answer_to(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         if operation in self.refusals:
             code, status = self.refusals[operation]
             metadata = {"HTTPStatusCode": status, "RetryAttempts": 0}
             error: Any = {"Error": {"Code": code, "Message": "not now"}, "ResponseMetadata": metadata}
             raise ClientError(error, operation)
-        answers: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+        return self._answers[operation](request)
+
+    @property
+    def _answers(self) -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
+        return {
             "DescribeAlarms": self._describe,
             "DescribeAlarmHistory": self._history,
             "GetMetricData": self._data,
         }
-        answer = answers[operation](request)
-        validate_parameters(answer, model.output_shape)
-        return AWSResponse("https://monitoring", 200, HTTPHeaders(), None), answer
 
     def _describe(self, request: dict[str, Any]) -> dict[str, Any]:
         if parent := request.get("ChildrenOfAlarmName"):

@@ -80,13 +80,6 @@ def test_a_promql_alarm_needs_its_pending_time_and_proves_nothing(world: Recorde
     assert read(world).doubt == "CloudWatch does not tell whether the query of errors had data"
 
 
-def test_an_alarm_that_needs_longer_than_an_hour_proves_nothing(world: RecordedAlarms) -> None:
-    world.metric("errors", Period=3600, EvaluationPeriods=1)
-    assert read(world).doubt == ""
-    world.metric("errors", Period=3600, EvaluationPeriods=24)
-    assert read(world).doubt == "it needs 1440 minutes to go off, and 60 are waited for"
-
-
 def test_an_alarm_that_cloudwatch_cannot_evaluate_proves_nothing(world: RecordedAlarms) -> None:
     world.metric("errors", EvaluationState="EVALUATION_ERROR")
     assert read(world).doubt == "CloudWatch could not evaluate errors: EVALUATION_ERROR"

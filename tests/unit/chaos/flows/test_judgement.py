@@ -143,9 +143,9 @@ def test_alarms_that_may_not_be_read_make_it_unknown(world: RecordedAlarms, oper
     assert len(unknown.alarms[0].doubt) <= 200
 
 
-def test_alarms_that_may_not_be_described_are_waited_for_a_minute(world: RecordedAlarms) -> None:
+def test_alarms_that_may_not_be_described_have_the_longest_time(world: RecordedAlarms) -> None:
     world.refusals["DescribeAlarms"] = ("AccessDenied", 403)
-    assert outcome(world, recovered("errors"), CLOSED) == (None, at("12:03:02"))
+    assert outcome(world, recovered("errors"), CLOSED) == (None, at("13:03:02"))
     world.entries["errors"] = [state_update(at("12:01"), "OK", "ALARM")]
     assert verdict(world, recovered("errors"), CLOSED).value is BROKEN
 
@@ -161,7 +161,38 @@ def test_a_failure_that_can_pass_is_raised_while_there_is_time(
     assert verdict(world, awaiting("errors"), SETTLED + timedelta(minutes=10)).value is UNKNOWN
 
 
-def test_a_failure_keeps_no_unrecovered_event_open(world: RecordedAlarms) -> None:
-    world.refusals["DescribeAlarms"] = ("Throttling", 400)
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_failure_keeps_no_event_from_being_closed(world: RecordedAlarms, operation: str) -> None:
+    world.refusals[operation] = ("Throttling", 400)
+    settled = at("13:03:02") if operation == "DescribeAlarms" else SETTLED
+    assert outcome(world, recovered("errors"), CLOSED) == (None, settled)
+    assert outcome(world, recovered("errors"), settled) == (None, settled), "the next check can read them"
     ended = recovered("errors", status=Status.UNRECOVERED, recovered_at=None)
     assert verdict(world, ended, at("12:32")).value is BROKEN
+    ended = recovered("errors", status=Status.GROUP_DELETED, recovered_at=None)
+    assert verdict(world, ended, at("12:32")).value is UNKNOWN
+
+
+def test_a_failure_before_the_alarms_have_settled_is_waited_out(world: RecordedAlarms) -> None:
+    world.refusals["DescribeAlarmHistory"] = ("Throttling", 400)
+    assert outcome(world, awaiting("errors"), CLOSED) == (None, SETTLED)
+
+
+# ------------------------------------------------------------------ slow alarms
+
+
+def test_an_alarm_that_needs_longer_than_an_hour_proves_nothing(world: RecordedAlarms) -> None:
+    world.metric("errors", Period=3600, EvaluationPeriods=1)
+    settled = at("13:03:02")
+    assert outcome(world, recovered("errors"), CLOSED) == (None, settled)
+    assert verdict(world, awaiting("errors", settles_at=settled), settled).value is HELD
+    world.metric("errors", Period=3600, EvaluationPeriods=24)
+    assert outcome(world, recovered("errors"), CLOSED) == (None, settled)
+    unknown = verdict(world, awaiting("errors", settles_at=settled), settled)
+    assert unknown.why == "alarm errors: it needs 1440 minutes to go off, and had 61 after the recovery"
+
+
+def test_an_alarm_that_became_slower_proves_nothing(world: RecordedAlarms) -> None:
+    world.metric("errors", Period=300)
+    unknown = verdict(world, awaiting("errors"))
+    assert unknown.why == "alarm errors: it needs 15 minutes to go off, and had 4 after the recovery"

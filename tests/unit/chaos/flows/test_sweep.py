@@ -146,10 +146,11 @@ def test_the_schedules_call_sweeps_as_a_ticks_does(account: Account, monkeypatch
     assert account.event(WEB).status is Status.ABANDONED
 
 
-def test_a_sweep_of_nothing_is_one_query(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sweep_of_nothing_is_two_queries(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For terminations in flight, and for those that await their verdict."""
     with calls(monkeypatch) as operations:
         assert account.sweep() == {"swept": 0}
-    assert operations == ["Query"]
+    assert operations == ["Query", "Query"]
 
 
 @pytest.mark.parametrize("hours", [1, -1])

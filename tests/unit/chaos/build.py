@@ -179,6 +179,32 @@ def judged(**changes: Any) -> Event:
     )
 
 
+EARLIER_ITEM: Mapping[str, Any] = {
+    "event_id": {"S": "2026-11-20#old"},
+    "unit": {"S": "old"},
+    "day": {"S": "2026-11-20"},
+    "status": {"S": "RECOVERED"},
+    "at": {"S": "2026-11-20T20:00:00.000Z#2026-11-20#old"},
+    "kind": {"S": "event"},
+    "schema": {"N": "1"},
+    "group": {"S": "old"},
+    "instance_id": {"S": "i-00000000000000000"},
+    "zone": {"S": "us-west-2a"},
+    "method": {"S": "crash"},
+    "rolled": {"N": "0.1"},
+    "probability": {"N": "0.2"},
+    "desired": {"N": "3"},
+    "execution": {"S": "arn:execution"},
+    "deadline": {"S": "2026-11-20T20:10:00.000Z"},
+    "terminated_at": {"S": "2026-11-20T20:00:02.000Z"},
+    "recovered_at": {"S": "2026-11-20T20:01:14.000Z"},
+    "recovery_seconds": {"N": "72"},
+    "detail": {"S": ""},
+    "watch": {"M": {"checks": {"N": "3"}, "whole": {"N": "2"}, "whole_since": {"S": "2026-11-20T20:01:14.000Z"}}},
+}
+"""An event as earlier versions wrote it: without stages, hypothesis and verdict."""
+
+
 def days(first: date, last: date) -> list[date]:
     """Every day from ``first`` to ``last``, both included."""
     return [first + timedelta(days=n) for n in range((last - first).days + 1)]

@@ -12,7 +12,7 @@ import pytest
 from handlers import api
 from tests.unit.account.account import FRIDAY, OVERDUE, Account, calls, changing
 from tests.unit.account.asking import ask
-from tests.unit.chaos.build import TARGETS, event, judged
+from tests.unit.chaos.build import EARLIER_ITEM, TARGETS, event, judged
 from troop.chaos.aws import event_queries
 from troop.chaos.aws.event_items import to_item
 from troop.chaos.aws.event_queries import EXAMINED, READS
@@ -141,6 +141,17 @@ def test_an_event_tells_its_stages_its_verdict_and_what_led_to_it(account: Accou
     }
     assert body["settles_at"] == "2026-11-20T20:06:12.000Z"
     assert body["abort"] == {"at": "2026-11-20T20:01:30.000Z", "alarm": "web-errors"}
+
+
+def test_an_item_of_an_earlier_version_has_neither_stages_nor_a_verdict(account: Account) -> None:
+    account.put("Events", dict(EARLIER_ITEM))
+    status, body = _get("/events")
+    assert (status, body["malformed"]) == (200, [])
+    (one,) = body["events"]
+    assert (one["recovery_seconds"], one["recovery_at_least"]) == (72.0, 0.0)
+    assert {one[key] for key in ("stages", "hypothesis", "verdict", "settles_at", "abort", "short_at")} == {None}
+    assert _get(f"/events/{one['id']}") == (200, one)
+    assert _get("/groups/old")[1]["events"] == [one]
 
 
 def test_an_empty_table_is_an_empty_page(account: Account) -> None:

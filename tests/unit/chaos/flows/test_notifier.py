@@ -18,7 +18,7 @@ from botocore.exceptions import ClientError
 from handlers import notify
 from tests.unit.account.account import CONTEXT, OVERDUE, WEB, Account, before, calls, changing
 from tests.unit.account.asking import patch
-from tests.unit.chaos.build import event, judged
+from tests.unit.chaos.build import EARLIER_ITEM, event, judged
 from tests.unit.chaos.flows.test_recovery_check import never_whole
 from tests.unit.shared.aws.test_metrics import written
 from troop.chaos.aws.change_table import ChangeTable
@@ -135,6 +135,15 @@ def test_a_verdict_after_the_recovery_has_one_notification(account: Account, lis
     ):
         account.put("Events", to_item(written_event))
     assert listeners.kinds() == ["recovered", "broken"]
+
+
+def test_an_event_of_an_earlier_version_has_its_news_without_stages(account: Account, listeners: Listeners) -> None:
+    in_flight = {**EARLIER_ITEM, "status": {"S": "TERMINATED"}, "open": {"S": "open"}}
+    account.put("Events", {key: one for key, one in in_flight.items() if not key.startswith("recover")})
+    account.put("Events", dict(EARLIER_ITEM))
+    (news,) = listeners.news()
+    assert (news["kind"], news["summary"]) == ("recovered", "old has recovered in 72 s")
+    assert (news["stages"], news["verdict"], news["settles_at"]) == (None, None, None)
 
 
 def test_the_deployment_that_halts_itself_says_so_once(account: Account, listeners: Listeners) -> None:

@@ -14,6 +14,7 @@ from handlers import widgets
 from tests.unit.account.account import FRIDAY, Account, calls, refusing
 from tests.unit.account.benches import BUCKET, CELL, Bench
 from tests.unit.account.fixtures import Log
+from tests.unit.chaos.build import EARLIER_ITEM
 from troop.bench.definition import names
 from troop.bench.flows import live_runs as live_flow
 from troop.bench.records.record import RunStatus
@@ -78,6 +79,14 @@ def test_events(terminated: Account) -> None:
     assert "unleashed: terminates instances" in text
     assert "No such events." in shown("events", unit="checkout")
     assert "No such events." in shown("events", form=True, widgetContext={"forms": {"all": {"unit": "payments"}}})
+
+
+def test_events_of_earlier_versions_have_no_stages(account: Account) -> None:
+    account.put("Events", dict(EARLIER_ITEM))
+    text = shown("events")
+    assert "RECOVERED old" in text
+    assert "72 s" in text
+    assert "noticed" not in text
 
 
 def test_events_page_by_page(account: Account) -> None:

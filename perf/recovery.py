@@ -2,9 +2,10 @@
 
     python -m perf.recovery [--terminations 40] [--groups 8] [--boot 20] [--health 10] [--lost 0]
 
-Each group loses an instance on demand, again and again. A replacement boots for a random time of at most `boot`
-seconds. Half of the groups are behind a target group, which finds it healthy at most `health` seconds later. The true
-moment is that at which the instance has written its ready file, plus this delay.
+Each group loses an instance on demand, again and again. The first time is not counted, as all functions start then. A
+replacement boots for a random time of at most `boot` seconds. Half of the groups are behind a target group, which finds
+it healthy `health` seconds later. The true moment is that at which the instance has written its ready file, plus this
+delay.
 
 At the default `wait-scale` of 1, a workflow that hears of no event looks again after two minutes, as on AWS.
 """
@@ -80,7 +81,8 @@ class Measurement:
         self._groups.await_in_service(name, SIZE, PATIENCE)
 
     def repeat(self, name: str, is_target: bool, times: int) -> list[Recovery]:
-        return [self._recover(name, is_target, number) for number in range(times)]
+        """Terminates so many instances of a group, and one before that is not counted."""
+        return [self._recover(name, is_target, number) for number in range(times + 1)][1:]
 
     def _recover(self, name: str, is_target: bool, number: int) -> Recovery:
         self._boot_for(name, random.uniform(0, self._boot))
@@ -99,7 +101,7 @@ class Measurement:
             max(timedelta(), short - start).total_seconds(),
         )
         moments = f"true {recovery.true:.1f} s, recorded {recovery.recorded:.1f} s ({recovery.late:+.2f})"
-        say(f"{name} {number + 1}: {moments}")
+        say(f"{name} {number}: {moments}")
         return recovery
 
     def _boot_for(self, name: str, seconds: float) -> None:

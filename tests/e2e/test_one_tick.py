@@ -145,6 +145,21 @@ def test_due_unit_is_terminated_and_recovers(deployment: Deployment, unit: str) 
     assert event["replacement"]["differences"] == []
 
 
+@pytest.mark.parametrize("unit", [CALM, DRAINED])
+def test_the_stages_of_a_recovery_are_known(deployment: Deployment, unit: str) -> None:
+    event = deployment.event(unit)
+    assert event is not None
+    stages = event["stages"]
+    moments = [stages["noticed"], stages["launched"], stages["in_service"]]
+    assert all(moments)
+    assert moments == sorted(moments)
+    assert event["terminated_at"] <= stages["noticed"]
+    assert stages["in_service"] <= event["recovered_at"]
+    assert [(unit in one["source"], bool(one["at"])) for one in stages["healthy"]] == [(True, True)]
+    hearing = [entry for entry in deployment.account.decisions() if "HearRole" in entry["caller"]]
+    assert {"states:SendTaskSuccess"} <= {entry["action"] for entry in hearing}, "no event has woken a workflow"
+
+
 @pytest.mark.parametrize(
     ("unit", "reason", "words"),
     [

@@ -25,6 +25,7 @@ from .patches import (
     decision_log,
     lambda_credentials,
     lambda_errors,
+    lambda_events,
     lambda_runtime,
     lambda_settings,
     lambda_start,
@@ -77,6 +78,7 @@ def patch(config: Config, drawn: Secrets) -> None:
     supported_resources.apply(reference)
     unmapped_actions.apply()
     lambda_errors.apply()
+    lambda_events.apply()
     lambda_settings.apply()
     lambda_start.apply(config.run)
     lambda_workers.apply(lambda_runtime.apply(config.run))

@@ -96,3 +96,20 @@ def handler(event, context):
     pids.append(invoke(world, function))
     assert len(set(pids)) == 3
     eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids[:2]))
+
+
+def test_a_burst_of_events_does_not_start_a_process_for_each(world: World, tmp_path: Path) -> None:
+    body = """
+import os, pathlib, time, uuid
+def handler(event, context):
+    pathlib.Path(event["detail"]["folder"], f"{os.getpid()}.{uuid.uuid4()}").touch()
+    time.sleep(0.2)
+"""
+    function, bus, source = world.function(body), world.account.client("events"), unique("burst")
+    bus.put_rule(Name=source, EventPattern=json.dumps({"source": [source]}))
+    bus.put_targets(Rule=source, Targets=[{"Id": "function", "Arn": function}])
+    entry = {"Source": source, "DetailType": "One of many", "Detail": json.dumps({"folder": str(tmp_path)})}
+    for _ in range(8):
+        assert bus.put_events(Entries=[entry] * 10)["FailedEntryCount"] == 0
+    eventually(lambda: len(list(tmp_path.iterdir())) == 80)
+    assert len({file.name.split(".")[0] for file in tmp_path.iterdir()}) <= 32

@@ -13,6 +13,7 @@ from troop.chaos.aws.task_tokens import TaskTokens
 from troop.chaos.events import Status
 from troop.chaos.flows.hearing import MOST_RUNNING
 from troop.chaos.wiring import recovery
+from troop.shared import moments
 from troop.shared.wiring import environment
 
 
@@ -84,11 +85,14 @@ def test_an_event_twice_closes_once(account: Account, victim: str, capsys: pytes
     assert account.count("in-flight") == 0
 
 
-def test_two_events_at_once_close_once(account: Account, victim: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_events_at_once_close_once(
+    account: Account, victim: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     with calls(monkeypatch, before("TransactWriteItems", lambda: changed(account))):
         assert changed(account) == [WEB]
     assert account.event(WEB).status is Status.RECOVERED
     assert account.count("in-flight") == 0
+    assert capsys.readouterr().out.count('"Recoveries":') == 1, "counted by the call that has closed it"
 
 
 def test_an_event_records_when_its_instances_ran(account: Account, victim: str) -> None:
@@ -113,10 +117,14 @@ def test_an_event_keeps_the_first_instances_only(account: Account, victim: str) 
 def test_two_instances_that_run_at_once_are_both_recorded(
     account: Account, victim: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, other, *_ = account.instances("web")
+    one, other, third = account.instances("web")
     with calls(monkeypatch, before("UpdateItem", lambda: runs(account, other))):
         assert runs(account, one) == [WEB]
     assert set(account.event(WEB).running) == {one, other}
+    account.change("Events", {"event_id": WEB}, running={one: moments.iso(OVERDUE)})
+    with calls(monkeypatch, before("UpdateItem", lambda: runs(account, other))):
+        assert runs(account, third) == [WEB]
+    assert set(account.event(WEB).running) == {one, other, third}
 
 
 def test_an_instance_that_runs_after_the_end_is_not_recorded(account: Account, victim: str) -> None:

@@ -268,6 +268,21 @@ def test_a_check_after_a_concurrent_one_changes_nothing(
     assert account.event(WEB).status is Status.TERMINATED, "the second look was not consecutive to the first"
 
 
+def test_a_result_whose_answer_is_lost_is_no_other_check(
+    account: Account, victim: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The SDK then writes it again, on its own."""
+
+    def twice(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        if operation == "UpdateItem":
+            call()
+        return call()
+
+    with calls(monkeypatch, never_whole), calls(monkeypatch, twice):
+        recovery_check().check(WEB, account.clock())
+    assert account.event(WEB).watch.checks == 1
+
+
 # ------------------------------------------------------------------ the workflow waits by a token
 
 

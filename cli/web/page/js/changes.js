@@ -17,12 +17,13 @@ const TURNED = { halted: ["halted", "resumed"], leashed: ["leashed", "unleashed"
 
 /** What a change did, each value before and after. The switch is described by what somebody did, and why. */
 export function changeWords({ changes }) {
-  const turned = Object.entries(changes).filter(([key]) => TURNED[key]);
+  const done = Object.entries(changes).filter(([key]) => TURNED[key]).map(([key, { new: now }]) => TURNED[key][now ? 0 : 1]);
+  const turned = changes.itself && !done.includes("resumed") ? [...done, "resumed"] : done;
   const why = turned.length > 0 && changes.reason?.new;
   const others = Object.entries(changes).filter(([key]) => !TURNED[key] && !(turned.length > 0 && key === "reason"));
   return [
-    turned.length > 0 && h("p", {}, h("strong", {}, turned.map(([key, { new: now }]) => TURNED[key][now ? 0 : 1]).join(", ")), why && [": ", name(why)]),
-    others.map(([key, { old, new: now }]) => h("p", {}, key === "unrecovered" ? "returned to chaos" : [`${key}: `, value(old), " → ", value(now)])),
+    turned.length > 0 && h("p", {}, h("strong", {}, turned.join(", ")), why && [": ", name(why)]),
+    others.map(([key, { old, new: now }]) => h("p", {}, key === "unrecovered" ? "returned to chaos" : key === "itself" ? ["ended the deployment's own halt", old?.why && [": ", name(old.why)]] : [`${key}: `, value(old), " → ", value(now)])),
   ];
 }
 

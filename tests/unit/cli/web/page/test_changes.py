@@ -16,13 +16,15 @@ def test_changes_have_author_and_values_before_and_after(looking: Looking) -> No
         change(None, halted=(None, True), reason=(None, "incident <b>4711</b>")),
         change("api/orders", min_healthy=(2, 3), owner=(None, "shop")),
         change("web", unrecovered=("2026-11-19#web", None)),
+        change(None, itself=({"at": "2026-11-19T10:00:00.000Z", "why": "2 causes", "events": []}, None)),
     ]
     page = looking.go("changes")
-    expect(page.get_by_text("3 changes")).to_be_visible()
+    expect(page.get_by_text("4 changes")).to_be_visible()
     rows = page.locator("tbody tr")
     expect(rows.nth(0)).to_contain_text(re.compile("the switch.*ada.*halted: incident <b>4711</b>"))
     expect(rows.nth(1)).to_contain_text(re.compile("api/orders.*ada.*min_healthy: 2 → 3.*owner: not set → shop"))
     expect(rows.nth(2)).to_contain_text("returned to chaos")
+    expect(rows.nth(3)).to_contain_text(re.compile("resumed.*ended the deployment's own halt: 2 causes"))
     rows.nth(1).get_by_role("link", name="api/orders").click()
     expect(page.get_by_role("heading", name="api/orders", level=1)).to_be_visible()
     page.get_by_role("link", name="All changes of this unit").click()

@@ -248,7 +248,7 @@ def test_a_broken_unit_says_why_it_left_and_returns(looking: Looking) -> None:
     page = looking.go("units/web")
     expect(page.locator(".headline .badge").first).to_have_class(re.compile("bad"))
     expect(page.locator(".problem")).to_contain_text("broken by its termination of")
-    expect(page.get_by_text("alarm web-5xx went off.")).to_be_visible()
+    expect(page.get_by_text("alarm web-5xx went off.", exact=True)).to_be_visible()
     expect(page.get_by_text("It stays out of chaos until its owner opts it in again.")).to_be_visible()
     expect(page.get_by_role("row", name=re.compile("recovered in 1m 05s broken"))).to_be_visible()
     page.get_by_role("button", name="Opt in again").click()

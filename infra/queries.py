@@ -67,7 +67,7 @@ QUERIES = (
         ("terminate", "check_recovery", "hear", "sweep"),
         (
             "# Without checks of groups that have not recovered yet.",
-            "fields @timestamp, event_id, status, reason, instance_id, recovery_seconds, detail, error",
+            "fields @timestamp, event_id, status, verdict, reason, instance_id, recovery_seconds, detail, error",
             '| filter message = "termination" or (message in ["recovery_check", "swept"] and status != "TERMINATED")',
             "| sort @timestamp desc",
             "| limit 1000",

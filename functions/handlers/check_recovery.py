@@ -7,7 +7,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop.chaos.aws.outcome_metrics import emit_closed
+from troop.chaos.aws.outcome_metrics import emit_closed, emit_verdicts
 from troop.chaos.events import Status
 from troop.chaos.recovery import CONFIRM_WAIT, EARLIER_WAIT
 from troop.chaos.wiring.recovery import recovery_check
@@ -35,6 +35,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     logger.info("recovery_check", **observation.logged)
     if observation.closed:
         emit_closed(environment.settings().deployment, observation.event)
+    elif observation.judged:
+        emit_verdicts(environment.settings().deployment, [observation.event])
     return {
         "event_id": event_id,
         "status": observation.event.status.value,

@@ -7,7 +7,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop.chaos.aws.outcome_metrics import emit_closed
+from troop.chaos.aws.outcome_metrics import emit_closed, emit_verdicts
 from troop.chaos.wiring.recovery import hearing
 from troop.shared import moments
 from troop.shared.aws.logs import step
@@ -29,4 +29,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         logger.info("recovery_check", **observation.logged)
         if observation.closed:
             emit_closed(environment.settings().deployment, observation.event)
+        elif observation.judged:
+            emit_verdicts(environment.settings().deployment, [observation.event])
     return {"events": [observation.event.event_id for observation in observations]}

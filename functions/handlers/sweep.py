@@ -7,7 +7,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop.chaos.aws.outcome_metrics import emit_outcomes, outcomes
+from troop.chaos.aws.outcome_metrics import emit_outcomes, emit_verdicts, outcomes
 from troop.chaos.wiring.recovery import sweep
 from troop.shared import moments
 from troop.shared.aws.logs import step
@@ -39,6 +39,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     deployment = environment.settings().deployment
     emit(deployment, outcomes(one.status for one in swept))
     emit_outcomes(deployment, [one.status for one in swept])
+    emit_verdicts(deployment, [one.event for one in swept if one.event])
     emit_repairs(deployment, Repair.EVENT, sum(not one.error for one in swept))
     if failed := [one for one in swept if one.error]:
         raise SweepIncompleteError("; ".join(f"{one.event_id}: {one.error}" for one in failed[:5]))

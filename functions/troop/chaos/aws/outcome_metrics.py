@@ -27,13 +27,14 @@ def emit_closed(deployment: str, event: Event) -> None:
         measured[Metric.RECOVERY_SECONDS] = event.recovery_seconds
     emit(deployment, measured)
     emit_outcomes(deployment, [event.status.value])
-    emit_verdict(deployment, event)
+    emit_verdicts(deployment, [event])
 
 
-def emit_verdict(deployment: str, event: Event) -> None:
-    """Counts the verdict of an event that has just got it; nothing for one that awaits it."""
-    if event.verdict:
-        emit(deployment, {Metric.VERDICTS: 1}, **{VERDICT: event.verdict.value.value})
+def emit_verdicts(deployment: str, events: Iterable[Event]) -> None:
+    """Counts the verdicts of events that have just got them, with a line for each value; skips those that await it."""
+    values = Counter(event.verdict.value.value for event in events if event.verdict)
+    for value, count in values.items():
+        emit(deployment, {Metric.VERDICTS: count}, **{VERDICT: value})
 
 
 def outcomes(statuses: Iterable[str]) -> dict[Metric, float]:

@@ -20,13 +20,14 @@ from troop.shared.tables import EVENT_SETTLES
 
 @dataclass(frozen=True)
 class SweepResult:
-    """The result of a sweep for one event. ``status`` is "" for an overdue verdict: that event ended before. ``error``
-    says why it failed.
+    """The result of a sweep for one event. ``status`` is "" for an overdue verdict: that event ended before. ``event``
+    is the event as it is now, and ``error`` says why it failed.
     """
 
     event_id: str
     status: str
     error: str = ""
+    event: Event | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Sweep:
             try:
                 if (event := do(event_id, started)) is None:
                     continue
-                swept[event_id] = SweepResult(event_id, event.status)
+                swept[event_id] = SweepResult(event_id, event.status, event=event)
                 if event.status is Status.TERMINATED and event.watch.whole:
                     whole.append(event_id)
             except StepRefused:

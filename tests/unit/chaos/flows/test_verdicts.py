@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError
 from tests.unit.account.account import OVERDUE, WEB, Account, before, calls, losing
 from tests.unit.chaos.aws.recorded_alarms import RecordedAlarms, state_update
 from tests.unit.chaos.flows.test_recovery_check import answers, never_whole
+from tests.unit.shared.aws.test_metrics import values_of, written
 from troop.chaos.events import Event, Status
 from troop.chaos.verdict import VerdictValue
 from troop.chaos.verdict_rules import repeated
@@ -162,6 +163,22 @@ def test_a_deleted_group_leaves_it_open(account: Account, victim: str) -> None:
     account.check_recovery(WEB)
     assert account.event(WEB).status is Status.GROUP_DELETED
     assert value(account) is UNKNOWN
+
+
+@pytest.mark.parametrize("sweeps", [False, True])
+def test_a_verdict_after_the_recovery_counts_once(
+    account: Account, victim: str, capsys: pytest.CaptureFixture[str], sweeps: bool
+) -> None:
+    account.wait_for_recovery(WEB)
+    assert values_of(capsys, "Verdicts") == []
+    account.clock.moment = SETTLED + timedelta(minutes=6)
+    for _ in range(2):
+        if sweeps:
+            account.sweep()
+        else:
+            account.wait_for_recovery(WEB)
+    lines = [line for line in written(capsys) if "Repairs" not in line[1]]
+    assert lines == [({"deployment": "Troop", "verdict": "HELD"}, {"Verdicts": [1]})]
 
 
 # ------------------------------------------------------------------ without a workflow

@@ -51,6 +51,10 @@ def outcome(status: str, count: int = 1) -> tuple[dict[str, str], dict[str, list
     return HERE | {"status": status}, {"Outcomes": [count]}
 
 
+def verdict(value: str) -> tuple[dict[str, str], dict[str, list[int]]]:
+    return HERE | {"verdict": value}, {"Verdicts": [1]}
+
+
 def test_a_tick_and_its_decisions_by_reason(account: Account, capsys: pytest.CaptureFixture[str]) -> None:
     for name, size in (("web", 3), ("db", 3), ("tiny", 1)):
         account.group(name, size)
@@ -103,7 +107,8 @@ def test_a_recovery_and_how_long_it_took(
         account.check_recovery(WEB)
     assert written(capsys) == []
     account.check_recovery(WEB)
-    assert written(capsys) == [(HERE, {"Recoveries": [1], "RecoverySeconds": [7]}), outcome("RECOVERED")]
+    recovery = HERE, {"Recoveries": [1], "RecoverySeconds": [7]}
+    assert written(capsys) == [recovery, outcome("RECOVERED"), verdict("HELD")]
 
 
 def test_a_group_that_does_not_recover(
@@ -115,15 +120,15 @@ def test_a_group_that_does_not_recover(
     written(capsys)
     with calls(monkeypatch, never_whole):
         account.check_recovery(WEB)
-    assert written(capsys) == [(HERE, {"Unrecovered": [1]}), outcome("UNRECOVERED")]
+    assert written(capsys) == [(HERE, {"Unrecovered": [1]}), outcome("UNRECOVERED"), verdict("BROKEN")]
 
 
 def test_a_verdict_counts_with_the_end_of_its_event_unless_it_is_awaited(capsys: pytest.CaptureFixture[str]) -> None:
     emit_closed("Troop", judged())
-    verdict = HERE | {"verdict": "BROKEN"}, {"Verdicts": [1]}
-    assert written(capsys) == [(HERE, {"Recoveries": [1], "RecoverySeconds": [190]}), outcome("RECOVERED"), verdict]
+    recovery = HERE, {"Recoveries": [1], "RecoverySeconds": [190]}
+    assert written(capsys) == [recovery, outcome("RECOVERED"), verdict("BROKEN")]
     emit_closed("Troop", judged(verdict=None))
-    assert verdict not in written(capsys)
+    assert written(capsys) == [recovery, outcome("RECOVERED")]
 
 
 def test_sweep_writes_metrics_of_the_events_that_it_closes(
@@ -140,7 +145,8 @@ def test_sweep_writes_metrics_of_the_events_that_it_closes(
     metrics = written(capsys)
     assert metrics[0] == (HERE, {"Recoveries": [1]})
     *outcomes, repaired = metrics[1:]
-    assert sorted(outcomes, key=str) == [outcome("GROUP_DELETED"), outcome("RECOVERED")]
+    ends = [outcome("GROUP_DELETED"), outcome("RECOVERED"), verdict("HELD"), verdict("UNKNOWN")]
+    assert sorted(outcomes, key=str) == ends
     assert repaired == (HERE | {"kind": "event-swept"}, {"Repairs": [2]})
     account.clock.moment += timedelta(minutes=10)
     account.sweep()

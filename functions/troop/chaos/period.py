@@ -353,5 +353,5 @@ def _spread(values: Sequence[float]) -> dict[str, Any]:
     if not values:
         return {"count": 0, "median": None, "p90": None}
     ordered = sorted(values)
-    p90 = ordered[math.ceil(0.9 * len(ordered)) - 1]
+    p90 = ordered[math.ceil(9 * len(ordered) / 10) - 1]
     return {"count": len(ordered), "median": round(median(ordered), 1), "p90": round(p90, 1)}

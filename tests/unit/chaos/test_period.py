@@ -118,14 +118,14 @@ def test_counts_and_lists() -> None:
 
 
 def test_median_and_p90_of_each_stage() -> None:
-    times = [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 1000.0]
+    times = [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 100.0, 1000.0]
     read = summary(
         outcome("web", f"2026-10-{n + 10}", seconds=seconds, stages={"launched": n + 1.0})
         for n, seconds in enumerate(times)
     )
     (unit,) = read["units"]
-    assert unit["recovery"] == {"count": 10, "median": 55.0, "p90": 90.0}
-    assert unit["stages"]["launched"] == {"count": 10, "median": 5.5, "p90": 9.0}
+    assert unit["recovery"] == {"count": 11, "median": 60.0, "p90": 100.0}
+    assert unit["stages"]["launched"] == {"count": 11, "median": 6.0, "p90": 10.0}
     assert unit["stages"]["healthy"] == {"count": 0, "median": None, "p90": None}
     assert all(unit[key] == read["totals"][key] for key in ("recovery", "stages"))
 

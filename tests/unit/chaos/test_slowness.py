@@ -99,6 +99,18 @@ def test_one_pass_compares_each_recovery_with_those_before_it(generated: list[Re
     assert slowness.waiting == 0
 
 
+def test_latest_recoveries_count_and_no_earlier_one() -> None:
+    slowness: Slowness[str] = Slowness()
+    at = datetime(2026, 11, 20, tzinfo=UTC)
+    seconds = [500.0, *(float(n) for n in range(1, LATEST + 1)), *[9000.0] * 30]
+    compared = [
+        one
+        for n, its in enumerate(seconds)
+        for one in slowness.add("web", "crash", at - timedelta(days=n), its, "newest" if n == 0 else None)
+    ]
+    assert compared == [Compared("newest", 500.0, (LATEST + 1) / 2)]
+
+
 def test_waiting_recoveries_are_bounded() -> None:
     slowness: Slowness[int] = Slowness()
     at = datetime(2026, 11, 20, tzinfo=UTC)

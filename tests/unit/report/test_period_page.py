@@ -82,6 +82,13 @@ def test_bars_of_weeks_stand_on_the_floor_and_stay_inside(place: Any) -> None:
     assert [text for _, text in picture.labels] == ["10-05", "10-12", "10-19"]
 
 
+def test_height_of_a_week_is_its_number_of_terminations() -> None:
+    picture = period_pictures.verdicts_by_week(WEEKS)
+    first, last = min(bar.x for bar in picture.bars), max(bar.x for bar in picture.bars)
+    heights = [sum(bar.height for bar in picture.bars if bar.x == x) for x in (first, last)]
+    assert heights[0] == pytest.approx(2 * heights[1], abs=0.2)
+
+
 @pytest.mark.parametrize(
     ("most", "labels"),
     [(1, ["0", "1"]), (3, ["0", "1", "2", "3"]), (5019, ["0", "2,000", "4,000", "6,000"]), (0, ["0", "1"])],

@@ -2,9 +2,9 @@
 
 There are two queues. One has what no schedule could deliver, what the rule about failed runs could not, and starts of
 benchmarks that Lambda gave up after delivery. Troop does not retry these: an old tick does nothing, a benchmark runs
-again at its schedule's next time, and everything else that a schedule calls is called again within the hour. Such a
-letter only reports a fault, so it is dropped after the alarm. The other queue has notifications that were not sent.
-They are sent again while the table's stream still has their records.
+again at its schedule's next time, a report has the lines of a weekly letter, and everything else that a schedule calls
+is called again within the hour. Such a letter only reports a fault, so it is dropped after the alarm. The other queue
+has notifications that were not sent. They are sent again while the table's stream still has their records.
 """
 
 from __future__ import annotations

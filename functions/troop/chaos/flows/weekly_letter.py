@@ -55,8 +55,8 @@ class WeeklyLetter:
         summary = period.document()
         lines = letter(summary)
         if not is_complete and period.oldest:
-            since = moments.second(period.oldest)
-            lines.append(f"Events before {since} could not be read in time, and are not compared with.")
+            lacks = "are missing" if period.oldest >= period.since else "are not compared with"
+            lines.append(f"Events before {moments.second(period.oldest)} could not be read in time, and {lacks}.")
         news = letter_notification(self.deployment, due, summary, lines)
         try:
             self.bus.send([news])

@@ -641,20 +641,29 @@ def test_letter_of_a_week_without_terminations_has_one_line(account: Account, li
     assert news["letter"] == [news["summary"]] == ["2026-11-09 to 2026-11-15: no terminations."]
 
 
+@pytest.mark.parametrize(
+    ("pages", "terminations", "says"),
+    [
+        (2, 2, "Events before 2026-11-14T20:00:00Z could not be read in time, and are missing."),
+        (6, 4, "Events before 2026-11-07T20:00:00Z could not be read in time, and are not compared with."),
+    ],
+)
 def test_letter_stops_reading_in_time_and_says_so(
-    account: Account, listeners: Listeners, monkeypatch: pytest.MonkeyPatch
+    account: Account,
+    listeners: Listeners,
+    monkeypatch: pytest.MonkeyPatch,
+    pages: int,
+    terminations: int,
+    says: str,
 ) -> None:
     monkeypatch.setattr(weekly_letter, "_PAGE", 1)
-    for day in range(9, 16):
+    for day in (15, 14, 13, 12, 8, 7, 6):
         _put_last_week(account, "web", day)
-    clock = iter([0.0, 1.0, 1000.0])
+    clock = iter([*[0.0] * pages, 1000.0])
     writer = replace(wired.weekly_letter(), clock=lambda: next(clock))
     writer.send(moments.parse(MONDAY))
     (news,) = listeners.heard()
-    assert news["terminations"] == 2
-    assert news["letter"][-1] == (
-        "Events before 2026-11-14T20:00:00Z could not be read in time, and are not compared with."
-    )
+    assert (news["terminations"], news["letter"][-1]) == (terminations, says)
 
 
 def test_letter_that_the_bus_refuses_reaches_the_topic_and_is_repeated(account: Account, listeners: Listeners) -> None:

@@ -65,6 +65,9 @@ ROUND_SECONDS = 120
 HEARD = 3
 """The events of AWS about a termination: its instance has left, the replacement runs, and it is in service."""
 
+OTHER_LAUNCHES = 10
+"""Replaced instances a month, for each group, that have nothing to do with chaos. A function hears of them, too."""
+
 
 @dataclass(frozen=True)
 class Item:
@@ -93,7 +96,7 @@ def month(groups: int, probability: float, recovery: float) -> list[Item]:
     working = ticks * (seconds_of_decide * 1 + 0.25) + (WATCHDOG * (2.5 + 0.2) + HOURS * 1.2) * 0.25
     calls, writes = 1 + rounds + HEARD, CLAIM_WRITES + CHECK_WRITES * (2 * rounds + HEARD)
     watching = killed * (0.5 * calls + CONFIRM_WAIT + 2 * 0.3) * 0.25
-    stored = 90 / 30.4 * decisions / 1e6
+    stored, others = 90 / 30.4 * decisions / 1e6, groups * OTHER_LAUNCHES * HEARD
     return [
         Item(f"Step Functions: {killed:,.0f} terminations x (4 + {rounds})", "transition", steps),
         Item(f"Step Functions: {ticks} ticks x 6", "transition", ticks * 6),
@@ -110,7 +113,8 @@ def month(groups: int, probability: float, recovery: float) -> list[Item]:
         Item("their point-in-time recovery", "recoverable GB", stored * 0.7),
         Item("functions: ticks, watchdog, sweeps, redrives", "GB-second", working),
         Item("functions: terminations, recovery checks, notifications", "GB-second", watching),
-        Item("functions: calls", "call", ticks * 2 + WATCHDOG * 2 + HOURS + killed * (2 + calls)),
+        Item("functions: other launches of the account, heard", "GB-second", others * 0.1 * 0.25),
+        Item("functions: calls", "call", ticks * 2 + WATCHDOG * 2 + HOURS + others + killed * (2 + calls)),
         Item("notifications", "event", 2 * killed * 1.5),
         Item("logs", "log GB", (killed * (2 + calls) * 1e-6) + decisions * 0.4e-6),
     ]  # fmt: skip

@@ -13,7 +13,9 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
+from cli.chaos.course import steps
 from local.demo.benchmark import BenchmarkStory
 from local.demo.deployment_view import RUNNING, DeploymentView, TickRun
 from local.demo.failure import DemoFailed
@@ -27,6 +29,8 @@ from local.settings import open_settings, salt_for
 PARTICIPANTS = ("demo-web", "demo-search")
 OPTED_OUT = "demo-ledger"
 SIZE = 3
+RECOVERY_WITHIN = 300
+"""Seconds: the hypothesis of the participants. The demo's instances boot in a few, on a slow machine in a minute."""
 PATIENCE = 900
 """Seconds to wait for a group, a tick or a recovery on a slow machine; usually it takes less than two minutes."""
 
@@ -43,7 +47,8 @@ class Story:
         """Runs the demonstration. Raises DemoFailed or TimeoutError if an expected event does not happen."""
         self._tell.title("Three Auto Scaling groups; every instance is a separate process")
         for name in PARTICIPANTS:
-            self._groups.create(name, SIZE)
+            tag = {"Key": "troop:recovery_within", "Value": str(RECOVERY_WITHIN), "PropagateAtLaunch": False}
+            self._groups.create(name, SIZE, Tags=[tag])
         before = {name: self._await_group(name) for name in PARTICIPANTS}
         with Traffic(self._groups, [*PARTICIPANTS, OPTED_OUT], self._on_death) as traffic:
             self._tell.title("A real cdk deploy of the real app")
@@ -108,7 +113,7 @@ class Story:
                 raise DemoFailed(f"execution {tick.arn} {tick.status}: {self._deployment.failure(tick.arn)}")
         return ticks
 
-    def _tell_event(self, event: dict[str, object]) -> None:
+    def _tell_event(self, event: dict[str, Any]) -> None:
         if not self._once(f"{event['event_id']} {event['status']}"):
             return
         unit, instance = event["unit"], event["instance_id"]
@@ -116,7 +121,18 @@ class Story:
             roll = f"roll {event['rolled']:.4f} < probability {event['probability']:g}"
             self._tell.say(f"{unit}: chosen, {roll}; instance {instance} in {event['zone']}", "kill")
         if event["status"] == "RECOVERED":
-            self._tell.say(f"{unit}: recovered, {event['recovery_seconds']} s after the termination", "good")
+            self._tell_verdict(event)
+
+    def _tell_verdict(self, event: dict[str, Any]) -> None:
+        unit, verdict = event["unit"], event["verdict"]
+        stages = [f"{step.name.replace('_', ' ')} {step.after}" for step in steps(event) if step.name in event["stages"]]
+        self._tell.say(f"{unit}: after the termination: {', '.join(stages)}", "dim")
+        self._tell.say(f"{unit}: recovered, {event['recovery_seconds']} s after the termination", "good")
+        self._tell.say(f"{unit}: {verdict['value']}: {verdict['why']}", "good")
+        if verdict["value"] != "HELD":
+            raise DemoFailed(f"the verdict on {unit} is {verdict['value']}: {verdict['why']}")
+        if not all(event["stages"][name] for name in ("noticed", "launched", "in_service")):
+            raise DemoFailed(f"stages of {unit} are not known: {event['stages']}")
 
     def _tell_replacements(self, before: dict[str, list[Member]]) -> None:
         for name in PARTICIPANTS:

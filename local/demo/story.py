@@ -125,7 +125,8 @@ class Story:
 
     def _tell_verdict(self, event: dict[str, Any]) -> None:
         unit, verdict = event["unit"], event["verdict"]
-        stages = [f"{step.name.replace('_', ' ')} {step.after}" for step in steps(event) if step.name in event["stages"]]
+        known = [step for step in steps(event) if step.name in event["stages"]]
+        stages = [f"{step.name.replace('_', ' ')} {step.after}" for step in known]
         self._tell.say(f"{unit}: after the termination: {', '.join(stages)}", "dim")
         self._tell.say(f"{unit}: recovered, {event['recovery_seconds']} s after the termination", "good")
         self._tell.say(f"{unit}: {verdict['value']}: {verdict['why']}", "good")

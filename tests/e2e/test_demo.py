@@ -39,7 +39,7 @@ def test_the_demo_ends_well_and_leaves_no_process() -> None:
         "boots at 127.",
         "demo-web: after the termination: noticed ",
         "demo-web: recovered",
-        "demo-web: HELD: ",
+        "demo-web: HELD: the group recovered in ",
         '"status": "RECOVERED"',
         "demo-ledger: opted-out: opted out by item: month-end closing",
         "demo-web: already-today",

@@ -110,11 +110,14 @@ def observe(
         return Stages(noticed, known.launched, known.running, known.in_service, sources)
     if known.launched != launch.started:  # the instance that was launched before has failed
         known = Stages()
+    ran = running.get(launch.launches)
+    if ran and ran == launch.started.replace(microsecond=0):  # EC2 states whole seconds
+        ran = launch.started
     since_by_source = {one.source: one.at for one in known.healthy}
     return Stages(
         noticed=noticed,
         launched=launch.started,
-        running=running.get(launch.launches, known.running),
+        running=ran or known.running,
         in_service=launch.ended if launch.status == SUCCESSFUL else known.in_service,
         healthy=tuple(
             HealthySince(source, since_by_source.get(source) or (now if launch.launches in ids else None))

@@ -144,6 +144,8 @@ def _states_in(record: AlarmRecord, since: datetime, until: datetime) -> list[st
 def _praise(event: Event) -> str:
     bounds = recovery_bounds(event)
     recovered = f"the group recovered in {bounds[1]:.0f} s" if bounds else "the group recovered"
+    if event.hypothesis and event.hypothesis.recovery_within is not None:
+        recovered += f", within {event.hypothesis.recovery_within} s"
     if event.hypothesis is None:
         return f"{recovered}; an earlier version claimed it, without a hypothesis"
     if not event.hypothesis.success_alarms:

@@ -121,3 +121,9 @@ def test_the_last_failure_since_counts() -> None:
     ]
     assert last_failure([*failures, launching(NEW, 20, 30)], REQUESTED) == "last"
     assert last_failure(failures[:1], REQUESTED) == ""
+
+
+def test_a_replacement_runs_no_earlier_than_it_was_launched() -> None:
+    in_whole_seconds = {NEW: at("12:00:11")}
+    assert observed(launching(NEW, 9.4), running=in_whole_seconds).running == seconds(9.4)
+    assert observed(launching(NEW, 8.6), running=in_whole_seconds).running == at("12:00:11")

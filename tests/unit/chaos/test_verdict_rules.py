@@ -132,6 +132,8 @@ def test_a_clock_ahead_of_ours_makes_no_recovery_longer_than_it_was() -> None:
 
 def test_a_unit_without_alarms_has_the_verdict_of_its_recovery_and_says_so() -> None:
     assert verdict(recovered()).why == "the group recovered in 120 s; the unit has no success alarms"
+    within = "the group recovered in 120 s, within 300 s; the unit has no success alarms"
+    assert verdict(recovered(within=300)).why == within
 
 
 def test_an_event_of_an_earlier_version_says_that_it_had_no_hypothesis() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import ceil
 
 from troop.chaos.events import Event, Status, Watch
 from troop.chaos.groups import Group
@@ -94,6 +95,20 @@ def watch_lost(event: Event, now: datetime) -> bool:
     """Checks whether a terminated event has had no check for so long that its watch must have ended."""
     last = event.watch.checked_at or event.terminated_at
     return event.status is Status.TERMINATED and last is not None and now - last > LOST_AFTER
+
+
+NEAR = 60
+"""Within so many seconds of its moment, a call waits for the verdict itself: by another clock it can be past already,
+and the workflow would not wait.
+"""
+
+
+def until_settled(event: Event, now: datetime) -> int:
+    """Returns the seconds for which a call waits until an event's verdict can be given; 0 if that is not near."""
+    if event.settles_at is None:
+        return 0
+    seconds = max(1, ceil((event.settles_at - now).total_seconds()))
+    return seconds if seconds <= NEAR else 0
 
 
 def verdict_lost(event: Event, now: datetime) -> bool:

@@ -19,7 +19,7 @@ from troop.chaos.events import Event, Status
 from troop.chaos.flows import clock_check
 from troop.chaos.flows.judgement import Judgement
 from troop.chaos.groups import Group
-from troop.chaos.recovery import CALL_SECONDS, assess
+from troop.chaos.recovery import CALL_SECONDS, assess, until_settled
 from troop.chaos.replacements import Replacement, first_since
 from troop.chaos.stages import Activity, last_failure, observe
 from troop.shared import moments
@@ -86,8 +86,8 @@ class RecoveryCheck:
         return seen
 
     def watch(self, event_id: str, entered: datetime, seconds: float = CALL_SECONDS) -> Observation:
-        """Checks, and looks again soon while that can show more: to confirm, or because targets are not healthy yet.
-        Returns the last result; that of :meth:`check` if another call looks too, which then goes on alone.
+        """Checks, and looks again soon while that can show more: to confirm, or because targets are not healthy yet,
+        or the verdict is near. Returns the last result; another call that looks, too, goes on alone.
 
         Args:
             event_id: the id of the event.
@@ -159,7 +159,7 @@ class RecoveryCheck:
     def _judge(self, event: Event) -> Observation:
         verdict, _ = self.judgement.verdict(event, self.clock())
         if verdict is None:
-            return Observation(event, event.detail)
+            return Observation(event, event.detail, until_settled(event, self.clock()))
         event = self.events.judge(event, verdict)
         self._answer(event.event_id)
         return Observation(event, event.detail, judged=True)

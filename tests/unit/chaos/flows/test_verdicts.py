@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from tests.unit.account.account import OVERDUE, WEB, Account, before, calls, losing
 from tests.unit.chaos.aws.recorded_alarms import RecordedAlarms, state_update
-from tests.unit.chaos.flows.test_recovery_check import answers, never_whole
+from tests.unit.chaos.flows.test_recovery_check import answers, never_whole, slept
 from tests.unit.shared.aws.test_metrics import values_of, written
 from troop.chaos.events import Event, Status
 from troop.chaos.verdict import VerdictValue
@@ -20,7 +20,7 @@ from troop.chaos.wiring.recovery import recovery_check
 from troop.shared import moments
 from troop.shared.tables import EVENT_SETTLES
 
-__all__ = ["answers"]
+__all__ = ["answers", "slept"]
 
 SETTLED = OVERDUE + timedelta(minutes=4)
 """The group is whole at once, and the alarm ``errors`` needs 3 minutes."""
@@ -81,10 +81,23 @@ def test_a_recovery_ends_the_flight_and_its_verdict_follows(account: Account, vi
 
 def test_a_workflow_that_wakes_early_waits_on(account: Account, victim: str, answers: list[Any]) -> None:
     account.wait_for_recovery(WEB, token="t1")
-    account.clock.moment = SETTLED - timedelta(seconds=1)
+    account.clock.moment = SETTLED - timedelta(minutes=2)
     account.wait_for_recovery(WEB, token="t2")
     assert value(account) is None
     assert answers[-1] == ("t2", over(SETTLED))
+
+
+def test_a_workflow_whose_clock_is_ahead_is_not_sent_back(
+    account: Account, victim: str, answers: list[Any], slept: list[float]
+) -> None:
+    """By its clock the moment is past: it would come back at once, again and again."""
+    account.wait_for_recovery(WEB, token="t1")
+    account.clock.moment = SETTLED - timedelta(seconds=1.5)
+    slept.clear()
+    account.wait_for_recovery(WEB, token="t2")
+    assert slept == [2]
+    assert value(account) is HELD
+    assert answers[-1] == ("t2", over())
 
 
 def test_a_unit_without_alarms_has_its_verdict_with_its_recovery(

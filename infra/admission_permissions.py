@@ -13,13 +13,12 @@ from aws_cdk import aws_stepfunctions as sfn
 from infra.bench_data import BenchData
 from infra.bench_permissions import (
     ARTIFACT_OBJECTS,
+    REGISTRATIONS,
     REPORTS,
     RUN_OBJECTS,
     execution_arns,
-    list_objects,
     live_view,
     record,
-    registrations,
 )
 from infra.permissions import allow, index, writes_state
 from troop.bench.admission.images import PUBLIC_PARAMETERS
@@ -65,11 +64,9 @@ def api(
             teardown_machine.state_machine_arn,
         ),
         allow(["states:StopExecution"], *(execution_arns(stack, one) for one in workflows)),
-        *registrations(data),
         allow(["autoscaling:DescribeScalingActivities"], "*"),
-        allow(["s3:GetObject"], *(data.results.arn_for_objects(keys) for keys in REPORTS)),
-        list_objects(data, *LOOKED_FOR),
-        *live_view(data),
+        allow(["s3:GetObject"], *(data.results.arn_for_objects(keys) for keys in (*REPORTS, REGISTRATIONS))),
+        *live_view(data, *LOOKED_FOR, REGISTRATIONS),
         *(allow(["lambda:InvokeFunction"], function.function_arn) for function in called),
     ]
 

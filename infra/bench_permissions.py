@@ -120,13 +120,15 @@ def registrations(data: BenchData) -> list[iam.PolicyStatement]:
     ]
 
 
-def live_view(data: BenchData) -> list[iam.PolicyStatement]:
-    """Allows merging the running summaries of nodes, and storing the merge."""
+def live_view(data: BenchData, *listed: str) -> list[iam.PolicyStatement]:
+    """Allows merging the running summaries of nodes, and storing the merge; also listing ``listed``, because a
+    statement of its own would make a large role larger.
+    """
     results = data.results
     return [
         allow(["s3:GetObject"], *(results.arn_for_objects(keys) for keys in (*LIVE_SUMMARIES, *CELL_FILES))),
         allow(["s3:GetObject", "s3:PutObject"], results.arn_for_objects(MERGED)),
-        list_objects(data, *LIVE_SUMMARIES, *CELL_ROSTERS, MERGED),
+        list_objects(data, *LIVE_SUMMARIES, *CELL_ROSTERS, MERGED, *listed),
     ]
 
 

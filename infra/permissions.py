@@ -24,7 +24,7 @@ from troop import faults
 from troop.chaos.change_calendars import documents
 from troop.chaos.work_keys import TICKS_PREFIX
 from troop.shared.calendars import Calendar
-from troop.shared.state_keys import BENCH_WRITERS, SWITCH, WRITERS, written_by
+from troop.shared.state_keys import BENCH_WRITERS, DELETED, SWITCH, WRITERS, written_by
 from troop.shared.tables import (
     CHANGES_BY_TIME,
     DECISIONS_BY_DAY,
@@ -176,6 +176,7 @@ def api(data: Data, on_demand: sfn.IStateMachine, has_benchmarks: bool) -> list[
             data.group_tags.table_arn,
         ),
         *writes_state(data.state, "api", WRITERS | BENCH_WRITERS if has_benchmarks else WRITERS),
+        allow(["dynamodb:DeleteItem"], data.state.table_arn, conditions=_only_items(DELETED)),
         allow(["dynamodb:PutItem", "dynamodb:Query"], data.changes.table_arn),
     ]
 
@@ -409,11 +410,15 @@ def writes_state(
     IAM checks each item of a transaction as a call of its own: an update of other items may check the switch.
     """
     keys = written_by(function, writers)
-    its = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": keys}, **_HAS_KEYS}
     return [
-        allow(["dynamodb:UpdateItem"], state.table_arn, conditions=its),
+        allow(["dynamodb:UpdateItem"], state.table_arn, conditions=_only_items(keys)),
         *([] if SWITCH in written_by(function, WRITERS) else [_never_switches(state)]),
     ]
+
+
+def _only_items(keys: Sequence[str]) -> dict[str, Any]:
+    """Returns the condition for calls that name no other items."""
+    return {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": list(keys)}, **_HAS_KEYS}
 
 
 def _never_switches(state: dynamodb.ITable) -> iam.PolicyStatement:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cli.shared import show
+from troop.chaos.changes import ITSELF
 from troop.shared.state_keys import REAPER_OFF, SCHEDULES_OFF
 
 SWITCH = "the switch"
@@ -36,6 +37,8 @@ def in_words(change: Mapping[str, Any]) -> str:
     """
     values: Mapping[str, Mapping[str, Any]] = change["changes"]
     done = [_TURNED[key][0 if value["new"] else 1] for key, value in values.items() if key in _TURNED]
+    if ITSELF in values and "resumed" not in done:
+        done.append("resumed")
     reason = values.get("reason", {}).get("new") if done else None
     others = [
         _before_and_after(key, value)
@@ -49,6 +52,8 @@ def in_words(change: Mapping[str, Any]) -> str:
 def _before_and_after(key: str, value: Mapping[str, Any]) -> str:
     if key == "unrecovered":
         return "returned to chaos"
+    if key == ITSELF:
+        return f"ended the deployment's own halt: {value['old'].get('why', 'it gave no reason')}"
     return f"{key}: {_plain(value.get('old'))} -> {_plain(value.get('new'))}"
 
 

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from tests.infra.roles_of_benchmarks import API_OF_BENCHMARKS, BENCHMARK_ROLES, WATCHES
-from tests.infra.statements import ACCOUNT, MACHINE_GRANTS, READS, TABLES, allow, function_grants, record, state
+from tests.infra.roles_of_benchmarks import API_OF_BENCHMARKS, BENCHMARK_ROLES, watches
+from tests.infra.statements import (
+    ACCOUNT,
+    MACHINE_GRANTS,
+    READS,
+    TABLES,
+    allow,
+    function_grants,
+    items,
+    only,
+    record,
+    state,
+)
 
 SETTLES = ("sqs:DeleteMessage", "sqs:ReceiveMessage")
 TERMINATE = ("autoscaling:TerminateInstanceInAutoScalingGroup", "ec2:TerminateInstances")
@@ -61,7 +72,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | record("GetItem", "Query")
     | allow("<Runs.Arn>/index/by-time", "dynamodb:Query")
     | state("live-claim#*")
-    | WATCHES,
+    | watches(),
     "DecideRole": function_grants("Decide")
     | allow("*", *READS)
     | ATTRIBUTES
@@ -138,6 +149,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | LATTICE
     | allow("<GroupTags.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Scan", "dynamodb:UpdateItem")
     | allow("<State.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem")
+    | only(items("broken", "self-halt"), "<State.Arn>", "dynamodb:DeleteItem")
     | state(
         *("switch", "earlier-tables", "in-flight", "day#*", "unit#*", "unrecovered", "key#*", "repeat#*"),
         *("bench-schedules#*", "bench-schedule#*", "run-key#*", "report-claim#*", "live-claim#*", "price#*"),

@@ -98,16 +98,22 @@ LEADS = (
 """What leads a cell, below its folder."""
 
 REGISTRATIONS = allow(f"{ONE_RUN}/c001/nodes/*", "s3:GetObject") | finds("c001/nodes/*")
-WATCHES = (
-    {
-        g
-        for cell in CELLS
-        for name in ("live/*", "definition.json", "roster.json")
-        for g in allow(f"{cell}/{name}", "s3:GetObject")
-    }
-    | allow(f"{ONE_RUN}/live.json", "s3:GetObject", "s3:PutObject")
-    | finds("c???/live/*", "c???-?/live/*", "c???/roster.json", "c???-?/roster.json", "live.json")
-)
+
+
+def watches(*names: str) -> set[tuple[str, ...]]:
+    """Merges running summaries, and lists those objects, too."""
+    return (
+        {
+            g
+            for cell in CELLS
+            for name in ("live/*", "definition.json", "roster.json")
+            for g in allow(f"{cell}/{name}", "s3:GetObject")
+        }
+        | allow(f"{ONE_RUN}/live.json", "s3:GetObject", "s3:PutObject")
+        | finds("c???/live/*", "c???-?/live/*", "c???/roster.json", "c???-?/roster.json", "live.json", *names)
+    )
+
+
 INSIDE = {"StringEquals": {"aws:SourceVpc": "<BenchmarksNetworkVpc>"}}
 WRITTEN = (
     *("nodes/${aws:userid}.json", "phases/*/${aws:userid}.json"),
@@ -303,11 +309,9 @@ API_OF_BENCHMARKS = (
     | allow(executions("Benchmark"), "states:StopExecution")
     | allow("<BenchmarksFleetMachine>", "states:StartExecution")
     | allow(executions("Fleet"), "states:StopExecution")
-    | REGISTRATIONS
-    | WATCHES
+    | watches("report.html", "report.json", "definition.json", "c001/nodes/*")
     | allow("*", "autoscaling:DescribeScalingActivities")
     | allow("<Fleet.Arn>", "lambda:InvokeFunction")
     | allow("<Report.Arn>", "lambda:InvokeFunction")
-    | {g for name in ("report.html", "report.json") for g in allow(f"{ONE_RUN}/{name}", "s3:GetObject")}
-    | finds("report.html", "report.json", "definition.json")
+    | {g for name in ("report.html", "report.json", "c001/nodes/*") for g in allow(f"{ONE_RUN}/{name}", "s3:GetObject")}
 )

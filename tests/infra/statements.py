@@ -71,10 +71,14 @@ WRITES_ITEMS = {
 
 def state(*keys: str) -> set[tuple[str, ...]]:
     """Updates items of ``State`` with these keys; all but the API are denied the switch."""
-    its = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [*keys]}, "Null": {"dynamodb:LeadingKeys": "false"}}
     switch = repr({"ForAnyValue:StringEquals": {"dynamodb:LeadingKeys": ["switch"]}})
     denied = set() if "switch" in keys else {("Deny", action, "<State.Arn>", switch) for action in WRITES_ITEMS}
-    return only(its, "<State.Arn>", "dynamodb:UpdateItem") | denied
+    return only(items(*keys), "<State.Arn>", "dynamodb:UpdateItem") | denied
+
+
+def items(*keys: str) -> dict[str, dict[str, Any]]:
+    """The condition for calls that name no items with other keys."""
+    return {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [*keys]}, "Null": {"dynamodb:LeadingKeys": "false"}}
 
 
 def protects(*actions: str) -> set[tuple[str, ...]]:

@@ -63,6 +63,8 @@ def reconciled(event: Event, instance_gone: bool) -> tuple[Status, str]:
 
 def switched_off(switch: Switch) -> str:
     """Returns why a claim is abandoned if the switch was changed before the termination."""
+    if switch.itself:
+        return switch.itself.in_brief
     return f"chaos was {'halted' if switch.halted else 'leashed'} first"
 
 

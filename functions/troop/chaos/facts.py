@@ -13,6 +13,7 @@ from troop.chaos.events import Last
 from troop.chaos.groups import Group
 from troop.chaos.policy import Policy, effective_policy, says_anything
 from troop.chaos.roll import roll
+from troop.chaos.self_halt import SelfHalt
 from troop.chaos.strays import StrayRecord, find
 from troop.chaos.units import by_unit
 from troop.shared.calendars import Calendar, Reading
@@ -22,10 +23,17 @@ from troop.shared.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """The switch of chaos: ``halted`` stops everything; ``leashed`` decides and records, but terminates nothing."""
+    """The switch of chaos.
+
+    Attributes:
+        halted: everything stops: people have halted the deployment, or it has halted itself.
+        leashed: chaos decides and records, but terminates nothing.
+        itself: the deployment's own halt; None without one.
+    """
 
     halted: bool
     leashed: bool
+    itself: SelfHalt | None = None
 
 
 @dataclass(frozen=True, slots=True)

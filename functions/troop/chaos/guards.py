@@ -79,7 +79,10 @@ def malformed(facts: Facts) -> Refusal | None:
 
 
 def halted(facts: Facts) -> Refusal | None:
-    return Refusal("halted", "chaos is halted by the switch") if facts.switch.halted else None
+    if not facts.switch.halted:
+        return None
+    itself = facts.switch.itself
+    return Refusal("halted", itself.in_brief if itself else "chaos is halted by the switch")
 
 
 def calendar_closed(facts: Facts) -> Refusal | None:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from troop.chaos.changes import Change, request_of
+from troop.chaos.changes import BESIDE, ITSELF, Change, request_of
 from troop.chaos.events import Event, Status, exception_of
 from troop.chaos.replacements import comparison
 from troop.chaos.self_halt import SelfHalt
@@ -275,10 +275,11 @@ def change_notifications(
         summary = f"The policy of {unit} was changed {by}: {', '.join(key[:LONGEST_VALUE] for key in keys[:MOST_KEYS])}"
         yield _notification(deployment, Kind.POLICY_CHANGED, change_id, summary, detail)
     elif change.subject == SWITCH:
-        reason = change.values.get("reason", (None, None))[1]
+        values = {**change.values, **({"halted": (True, False)} if ITSELF in change.values else {})}
+        reason = values.get("reason", (None, None))[1]
         for key in dict.fromkeys(key for key, _ in _SWITCHED):
             default = leashed and key == "leashed"
-            old, new = (default if value is None else bool(value) for value in change.values.get(key, (None, None)))
+            old, new = (default if value is None else bool(value) for value in values.get(key, (None, None)))
             if old != new:
                 kind = _SWITCHED[key, new]
                 detail = {**who, "reason": _short(reason)}
@@ -344,7 +345,7 @@ def edited_by_hand(
     keys = sorted({*old, *new} - _NO_POLICY)
     edited = {key: (old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key)}
     if new and recorded and abs(at - recorded.at) <= WRITTEN_WITHIN and recorded.replaces == request_of(old):
-        values = {key: pair for key, pair in recorded.values.items() if pair[0] != pair[1] and key != "unrecovered"}
+        values = {key: pair for key, pair in recorded.values.items() if pair[0] != pair[1] and key not in BESIDE}
         if values == {key: pair for key, pair in edited.items() if key not in _SIGNATURE}:
             return {}
     return edited

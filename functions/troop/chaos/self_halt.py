@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import accumulate
 
+from troop.shared import moments
+
 WINDOW = timedelta(hours=1)
 """The time in which broken units count together."""
 
 LARGEST_COUNT = 300_000
 """The most bytes of the names in the events that are kept, the newest ones: an item has at most 400 KB."""
 
-LONGEST_WHY = 2000
+LONGEST_WHY, LONGEST_BRIEF = 2000, 200
 
 _OVERHEAD = 40
 """Bytes of attribute names and types, and of the moment, for each name of an event; rather too many."""
@@ -32,6 +34,12 @@ class SelfHalt:
     at: datetime
     why: str
     events: tuple[str, ...] = ()
+
+    @property
+    def in_brief(self) -> str:
+        """A short sentence: a tick stores it with the decision about each unit."""
+        why = self.why if len(self.why) <= LONGEST_BRIEF else f"{self.why[:LONGEST_BRIEF]} ..."
+        return f"the deployment halted itself at {moments.second(self.at)}: {why}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,9 @@ WRITERS: dict[str, tuple[str, ...]] = {
 }
 """Key or prefix -> the functions that write such items. Only the API, which people call, writes the switch."""
 
+DELETED = (BROKEN, SELF_HALT)
+"""The items that the API, and no other function, may delete."""
+
 BENCH_WRITERS: dict[str, tuple[str, ...]] = {
     BENCH_SCHEDULES: ("api",),
     BENCH_SCHEDULE: ("api", "start"),

@@ -28,7 +28,7 @@ from troop.chaos.events import Event
 from troop.shared import moments
 from troop.shared.aws.clients import client
 from troop.shared.aws.dynamo import plain, typed
-from troop.shared.state_keys import EARLIER_TABLES
+from troop.shared.state_keys import BROKEN, EARLIER_TABLES, SELF_HALT
 from troop.shared.tables import CHAOS_TABLES
 
 WEB = f"{FRIDAY}#web"
@@ -172,6 +172,12 @@ class Account:
 
     def switch(self, **values: bool) -> None:
         self.dynamodb.put_item(TableName="State", Item=typed({"key": "switch"} | values))
+
+    def halt_itself(self, **more: Any) -> None:
+        """Halts the deployment, as it halts itself when too many units are broken."""
+        halt = {"at": moments.iso(self.clock()), "why": "2 causes broke units", "events": ["a", "b"], "schema": 1}
+        self.put("State", typed({"key": SELF_HALT} | halt | more))
+        self.put("State", typed({"key": BROKEN, "events": [{"event_id": "a"}, {"event_id": "b"}], "schema": 1}))
 
     def change(self, table: str, key: dict[str, str], **values: Any) -> None:
         """Sets attributes of an item, as nobody but a hand does."""

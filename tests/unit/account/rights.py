@@ -5,7 +5,7 @@ it, and the cell's of objects that do not lead a cell.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from types import FrameType
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from troop.bench.definition.names import WRITTEN_BY_CELL
-from troop.shared.state_keys import BENCH_WRITERS, WRITERS, written_by
+from troop.shared.state_keys import BENCH_WRITERS, DELETED, WRITERS, written_by
 
 _WRITES = frozenset({"DeleteItem", "PutItem", "PutObject", "TransactWriteItems", "UpdateItem"})
 
@@ -33,21 +33,27 @@ def within_rights(real: Callable[..., Any]) -> Callable[..., Any]:
 
 def _foreign(function: str, operation: str, parameters: Mapping[str, Any]) -> Iterator[str]:
     if operation == "PutObject":
-        its, patterns = [str(parameters["Key"])], list(WRITTEN_BY_CELL if function == "cell" else "*")
+        patterns = WRITTEN_BY_CELL if function == "cell" else ("*",)
+        yield from _beyond([str(parameters["Key"])], patterns)
     else:
-        its = list(_written(operation, parameters))
-        patterns = [*written_by(function, WRITERS), *written_by(function, BENCH_WRITERS)]
-    yield from (one for one in its if not any(fnmatchcase(one, pattern) for pattern in patterns))
+        written = list(_written(operation, parameters))
+        yield from _beyond([key for kind, key in written if kind == "Delete"], DELETED if function == "api" else ())
+        patterns = (*written_by(function, WRITERS), *written_by(function, BENCH_WRITERS))
+        yield from _beyond([key for kind, key in written if kind != "Delete"], patterns)
 
 
-def _written(operation: str, parameters: Mapping[str, Any]) -> Iterator[str]:
-    """The keys of the items of ``State`` that a call writes. A condition check writes nothing."""
+def _beyond(its: Sequence[str], patterns: Sequence[str]) -> Iterator[str]:
+    return (one for one in its if not any(fnmatchcase(one, pattern) for pattern in patterns))
+
+
+def _written(operation: str, parameters: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The keys of the items of ``State`` that a call writes, and how. A condition check writes nothing."""
     parts = [(operation.removesuffix("Item"), parameters)]
     if operation == "TransactWriteItems":
         parts = [one for part in parameters["TransactItems"] for one in part.items()]
     for kind, part in parts:
         if part["TableName"] == "State" and kind in ("Delete", "Put", "Update"):
-            yield str(part["Item" if kind == "Put" else "Key"]["key"]["S"])
+            yield kind, str(part["Item" if kind == "Put" else "Key"]["key"]["S"])
 
 
 def _function() -> str | None:

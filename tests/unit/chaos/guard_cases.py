@@ -34,6 +34,7 @@ from troop.chaos.guards import (
     unhealthy,
 )
 from troop.chaos.roll import due_at, roll
+from troop.chaos.self_halt import SelfHalt
 
 ROLL = roll(SALT, FRIDAY, "web")
 LOW, HIGH = int(ROLL * 1e6) / 1e6, int(ROLL * 1e6 + 1) / 1e6
@@ -104,6 +105,12 @@ CASES: list[Case] = [
         {"item": {"probability": 1, "reason": "x"}},
     ),
     Case(halted, "halted", "chaos is halted by the switch", {"switch": Switch(halted=True, leashed=False)}),
+    Case(
+        halted,
+        "halted",
+        "the deployment halted itself at 2026-11-20T20:00:00Z: 3 causes broke units within an hour: web (recovery)",
+        {"switch": Switch(True, False, SelfHalt(at("12:00"), "3 causes broke units within an hour: web (recovery)"))},
+    ),
     Case(
         calendar_closed,
         "outside-window",

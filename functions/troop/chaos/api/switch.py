@@ -13,7 +13,7 @@ from troop.chaos.api.authors import author_of
 from troop.chaos.flows.editor import ConflictError, EarlierTablesError, SwitchView
 from troop.chaos.wiring import services
 from troop.shared.api.errors import WITHOUT_BENCHMARKS, answers, check_benchmarks
-from troop.shared.api.models import In, Moment
+from troop.shared.api.models import In, Moment, Out
 from troop.shared.state_keys import BENCH_SWITCHES, REAPER_OFF, SCHEDULES_OFF
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
@@ -22,10 +22,21 @@ router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 TURNED = ("halted", "leashed", *BENCH_SWITCHES)
 
 
+class SelfHaltOut(Out):
+    """The halt that the deployment has given itself, because too many units were broken within an hour."""
+
+    at: Moment
+    why: str = Field(description="The broken units, and the alarms that went off")
+    events: list[str] = Field(description="The ids of the events that led to it")
+
+
 class SwitchOut(BaseModel):
     """The switch of the whole deployment."""
 
-    halted: bool = Field(description="Ticks decide no termination, and claims are not carried out")
+    halted: bool = Field(
+        description="Ticks decide no termination, and claims are not carried out: people have halted the deployment, "
+        "or it has halted itself"
+    )
     leashed: bool = Field(description="Ticks decide and record, but terminate nothing")
     reaper_off: bool = Field(
         description="The reaper of benchmarks reports leftovers but removes nothing; chaos is not affected"
@@ -36,6 +47,9 @@ class SwitchOut(BaseModel):
     )
     changed_by: str = Field(description="The caller's ARN in IAM")
     reason: str
+    itself: SelfHaltOut | None = Field(
+        description="The halt that the deployment has given itself; null without one. To resume ends it, too"
+    )
 
     @classmethod
     def from_view(cls, view: SwitchView) -> SwitchOut:
@@ -47,6 +61,7 @@ class SwitchOut(BaseModel):
             changed_at=view.changed_at,
             changed_by=view.changed_by,
             reason=view.reason,
+            itself=SelfHaltOut.model_validate(view.switch.itself) if view.switch.itself else None,
         )
 
 
@@ -79,7 +94,7 @@ class SwitchPatch(In):
     responses=answers("The switch"),
 )
 def get_switch() -> SwitchOut:
-    """Returns the switch. Costs one item, and one more where the setting ``leashed`` is false."""
+    """Returns the switch. Costs two items, and one more where the setting ``leashed`` is false."""
     return SwitchOut.from_view(services.editor().switch())
 
 
@@ -90,11 +105,12 @@ def get_switch() -> SwitchOut:
     responses=answers("The switch, changed", 400, 409) | WITHOUT_BENCHMARKS,
 )
 def change_switch(body: Annotated[SwitchPatch, Body()]) -> SwitchOut:
-    """Changes the switch with immediate effect: a halt also stops claims made before it. Records the caller and the
-    change; a repeated request changes nothing. Without benchmarks, the deployment answers ``reaper_off``
-    and ``schedules_off`` with 403. While tables with data of an earlier deployment are neither used nor declined, it
-    refuses to unleash with 409; the message has the commands for both.
-    Costs two items and a transaction, repeated up to five times when other callers change it concurrently. To unleash
+    """Changes the switch with immediate effect: a halt also stops claims made before it. To resume also ends the halt
+    that the deployment has given itself, and forgets the broken units that led to it; the record contains that halt.
+    Records the caller and the change; a repeated request changes nothing. Without benchmarks, the deployment answers
+    ``reaper_off`` and ``schedules_off`` with 403. While tables with data of an earlier deployment are neither used nor
+    declined, it refuses to unleash with 409; the message has the commands for both.
+    Costs four items and a transaction, repeated up to five times when other callers change it concurrently. To unleash
     costs 1 call for a hundred tables with the deployment's tags in addition, and 2 for each undecided one.
     """
     if {*BENCH_SWITCHES} & body.model_fields_set:

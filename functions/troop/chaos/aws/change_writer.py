@@ -9,13 +9,13 @@ from datetime import datetime
 from typing import Any
 
 from troop.chaos.aws.change_table import ChangeTable
-from troop.chaos.changes import Author, Change, request_of, version_of
+from troop.chaos.changes import ITSELF, Author, Change, request_of, version_of
 from troop.chaos.events import SCHEMA
 from troop.shared import moments
 from troop.shared.aws.dynamo import plain, typed
 from troop.shared.aws.throttling import Sleep, ThrottledError
 from troop.shared.aws.transact import ConditionFailed, transact
-from troop.shared.state_keys import SWITCH, UNIT, UNRECOVERED
+from troop.shared.state_keys import BROKEN, SELF_HALT, SWITCH, UNIT, UNRECOVERED
 
 Item = Mapping[str, Any]
 
@@ -71,17 +71,31 @@ class ChangeWriter:
         replaces = request_of(plain(read))
         self._write(parts, Change(UNIT + unit, now, author.caller, record, replaces, owner), author)
 
-    def write_switch(self, read: Item, changes: Mapping[str, Any], author: Author, now: datetime) -> None:
-        """Changes the switch in the same way.
+    def write_switch(
+        self, read: Item, changes: Mapping[str, Any], self_halt: Item, author: Author, now: datetime
+    ) -> None:
+        """Changes the switch in the same way, and ends the halt that the deployment has given itself.
+
+        Args:
+            self_halt: the item of that halt in DynamoDB's types, as it was read; empty to keep it, or without one. The
+                units that were broken until now no longer count for the next one.
 
         Raises:
-            ChangedMeanwhile: the switch is no longer as it was read.
+            ChangedMeanwhile: the switch, or the halt, is no longer as it was read.
         """
         differing = _differing(read, changes)
-        bookkeeping, unchanged = _signed(author, now), ("changed_request",)
-        parts = [_update(self.state, {"key": SWITCH}, read, differing, bookkeeping, unchanged)] if differing else []
-        replaces = request_of(plain(read))
-        self._write(parts, Change(SWITCH, now, author.caller, _record(read, differing), replaces), author)
+        parts, record = [], _record(read, differing)
+        if differing or self_halt:
+            parts.append(
+                _update(self.state, {"key": SWITCH}, read, differing, _signed(author, now), ("changed_request",))
+            )
+        if self_halt:
+            parts += [_delete(self.state, SELF_HALT, self_halt), _delete(self.state, BROKEN)]
+            record[ITSELF] = (
+                {key: value for key, value in plain(self_halt).items() if key not in ("key", "schema")},
+                None,
+            )
+        self._write(parts, Change(SWITCH, now, author.caller, record, request_of(plain(read))), author)
 
     def _write(self, parts: list[dict[str, Any]], change: Change, author: Author) -> None:
         if not parts:
@@ -136,6 +150,19 @@ def _differing(read: Item, changes: Mapping[str, Any]) -> dict[str, Any]:
 def _record(read: Item, differing: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     old = plain({key: read[key] for key in differing if key in read})
     return {key: (old.get(key), new) for key, new in differing.items()}
+
+
+def _delete(table: str, key: str, read: Item | None = None) -> dict[str, Any]:
+    """Deletes an item; if it is given as it was read, only if it is still the same."""
+    part = {"TableName": table, "Key": typed({"key": key})}
+    if read:
+        names = {name: f"#a{index}" for index, name in enumerate(read)}
+        part |= {
+            "ConditionExpression": " AND ".join(f"{short} = :{short[1:]}" for short in names.values()),
+            "ExpressionAttributeNames": {short: name for name, short in names.items()},
+            "ExpressionAttributeValues": {f":{names[name][1:]}": value for name, value in read.items()},
+        }
+    return {"Delete": part}
 
 
 def _update(

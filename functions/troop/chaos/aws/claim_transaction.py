@@ -13,11 +13,12 @@ from troop.chaos.events import SCHEMA, Event, Status
 from troop.chaos.facts import UnitState
 from troop.chaos.policy import PARSERS
 from troop.shared.aws.transact import ConditionFailed, transact
-from troop.shared.state_keys import DAY, IN_FLIGHT, SWITCH, UNIT
+from troop.shared.state_keys import DAY, IN_FLIGHT, SELF_HALT, SWITCH, UNIT
 
 _WORDS = {
     "already-today": "the day's event is already recorded",
     "switched": "chaos was halted or leashed while it was claimed",
+    "halted": "the deployment halted itself while it was claimed",
     "policy-changed": "its policy was changed while it was claimed",
     "day-cap": "other claims were faster: max_per_day {max_per_day}",
     "in-flight": "other claims were faster: max_in_flight {max_in_flight}, or its instance is claimed for another unit",
@@ -83,6 +84,7 @@ class ClaimTransaction:
         parts = {
             "already-today": self._event(event),
             "switched": self._switch(),
+            "halted": self._not_halted_by_itself(),
             "policy-changed": self._policy(event.unit, policy_item),
             "day-cap": self._counter(f"{DAY}{event.day}", max_per_day),
             **({"key-used": key.record(self.state, event)} if key else {}),
@@ -116,6 +118,16 @@ class ClaimTransaction:
                 "Key": {"key": {"S": SWITCH}},
                 "ConditionExpression": f"(attribute_not_exists(halted) OR halted = :no) AND ({unset}leashed = :no)",
                 "ExpressionAttributeValues": {":no": {"BOOL": False}},
+            }
+        }
+
+    def _not_halted_by_itself(self) -> dict[str, Any]:
+        return {
+            "ConditionCheck": {
+                "TableName": self.state,
+                "Key": {"key": {"S": SELF_HALT}},
+                "ConditionExpression": "attribute_not_exists(#key)",
+                "ExpressionAttributeNames": {"#key": "key"},
             }
         }
 

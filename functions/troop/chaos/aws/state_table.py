@@ -66,13 +66,13 @@ class StateTable:
 
     def deployment(self, days: Iterable[date]) -> DeploymentState:
         """Reads the switch, the counters of some days (at most 90), and stray items. One call."""
-        names = [SWITCH, EARLIER_TABLES, IN_FLIGHT, STRAYS, *(f"{DAY}{day}" for day in sorted(set(days)))]
+        names = [SWITCH, SELF_HALT, EARLIER_TABLES, IN_FLIGHT, STRAYS, *(f"{DAY}{day}" for day in sorted(set(days)))]
         rows = batch_get(self.client, {self.table: [{"key": {"S": name}} for name in names]})[self.table]
         return self._deployment({item["key"]: item for item in rows})
 
     def _deployment(self, by_key: Mapping[str, Mapping[str, Any]]) -> DeploymentState:
         return DeploymentState(
-            switch=self._switch(by_key.get(SWITCH, {}), lambda: EARLIER_TABLES in by_key),
+            switch=self._switch(by_key.get(SWITCH, {}), by_key.get(SELF_HALT, {}), lambda: EARLIER_TABLES in by_key),
             counts=_counts(by_key),
             strays=stray_items.from_item(by_key.get(STRAYS, {})),
         )
@@ -93,8 +93,10 @@ class StateTable:
         return item
 
     def switch_of(self, item: Mapping[str, Any]) -> Switch:
-        """Converts the switch's item, in plain values; an empty one means the initial state, which can cost a read."""
-        return self._switch(item, self.knows_earlier_tables)
+        """Converts the switch's item, in plain values; an empty one means the initial state. Also reads the halt that
+        the deployment has given itself, and for the initial state another item.
+        """
+        return self._switch(item, self._get(SELF_HALT), self.knows_earlier_tables)
 
     def knows_earlier_tables(self) -> bool:
         """Checks whether :meth:`note_earlier_tables` has ever been called."""
@@ -110,9 +112,10 @@ class StateTable:
             ExpressionAttributeValues={":now": {"S": moments.iso(now)}, ":schema": {"N": str(SCHEMA)}},
         )
 
-    def _switch(self, item: Mapping[str, Any], known: Callable[[], bool]) -> Switch:
+    def _switch(self, item: Mapping[str, Any], itself: Mapping[str, Any], known: Callable[[], bool]) -> Switch:
         leashed = item["leashed"] if "leashed" in item else self.leashed or not known()
-        return Switch(halted=bool(item.get("halted", False)), leashed=bool(leashed))
+        halted = bool(item.get("halted", False)) or bool(itself)
+        return Switch(halted=halted, leashed=bool(leashed), itself=_self_halt(itself) if itself else None)
 
     def _get(self, key: str) -> dict[str, Any]:
         return plain(self.raw(key))

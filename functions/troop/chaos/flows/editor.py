@@ -16,7 +16,7 @@ from troop.chaos.flows.initial_switch import InitialSwitch
 from troop.shared import moments
 from troop.shared.aws.dynamo import plain
 from troop.shared.errors import TroopError
-from troop.shared.state_keys import BENCH_SWITCHES, SWITCH
+from troop.shared.state_keys import BENCH_SWITCHES, SELF_HALT, SWITCH
 
 TRIES = 5
 """The number of tries of a change while others change the same item."""
@@ -110,7 +110,7 @@ class Editor:
         )
 
     def change_switch(self, changes: Mapping[str, Any], author: Author) -> None:
-        """Changes the switch.
+        """Changes the switch. To resume also ends the halt that the deployment has given itself.
 
         Args:
             changes: ``halted``, ``leashed`` and the keys of benchmarks, each only if it changes, and ``reason``; None
@@ -123,9 +123,11 @@ class Editor:
         unleashes = changes.get("leashed") is False and self.switch().switch.leashed
         if unleashes and (tables := with_data(self.initial.undecided())):
             raise EarlierTablesError(tables)
+        resumes = changes.get("halted") is False
         for _ in range(TRIES):
+            self_halt = self.state.raw(SELF_HALT) if resumes else {}
             try:
-                self.writer.write_switch(self.state.raw(SWITCH), changes, author, self.clock())
+                self.writer.write_switch(self.state.raw(SWITCH), changes, self_halt, author, self.clock())
                 return
             except ChangedMeanwhile:
                 continue

@@ -19,7 +19,7 @@ from troop.chaos.aws.event_items import from_item as event_from_item
 from troop.chaos.aws.event_queries import EventFilter, EventQueries
 from troop.chaos.aws.streams import Record
 from troop.chaos.aws.topic import Topic
-from troop.chaos.changes import Change, request_of
+from troop.chaos.changes import ITSELF, Change, request_of
 from troop.chaos.events import Event, Status
 from troop.chaos.notifications import (
     WRITTEN_WITHIN,
@@ -139,9 +139,9 @@ class Notifier:
         return []
 
     def _resumed(self, at: datetime) -> bool:
-        """Checks whether the API recorded, about then, that somebody resumed chaos: that record has its own news."""
+        """Checks whether the API recorded, about then, that somebody ended that halt: the record has its own news."""
         about = ChangeFilter(SWITCH, at - WRITTEN_WITHIN, at + WRITTEN_WITHIN)
-        return any(one.values.get("halted", (None, None))[1] is False for one in self._changes(about))
+        return any(ITSELF in one.values for one in self._changes(about))
 
     def _changes(self, change_filter: ChangeFilter) -> Iterator[Change]:
         position = None

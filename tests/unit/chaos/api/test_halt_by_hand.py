@@ -67,7 +67,10 @@ def test_nobody_else_is_named_for_it_and_a_resume_takes_it_back(
         assert patch("/switch", before)["leashed"] is False
     halt(account)
     by_hand = {"changed_at": None, "changed_by": "", "reason": "halted by hand"}
-    assert get("/switch") == {"halted": True, "leashed": False, "reaper_off": False, "schedules_off": False} | by_hand
+    assert (
+        get("/switch")
+        == {"halted": True, "leashed": False, "reaper_off": False, "schedules_off": False, "itself": None} | by_hand
+    )
     resumed = patch("/switch", {"halted": False, "reason": "over"}, BEN)
     assert (resumed["halted"], resumed["changed_by"], resumed["reason"]) == (False, BEN, "over")
     assert recorded(account)[-1]["changes"]["halted"] == {"old": True, "new": False}

@@ -22,6 +22,7 @@ class TestSwitch:
             "changed_at": None,
             "changed_by": "",
             "reason": "",
+            "itself": None,
         }
 
     @pytest.mark.parametrize("settings", [{"leashed": True}], indirect=True)
@@ -39,6 +40,7 @@ class TestSwitch:
             "changed_at": NOW,
             "changed_by": ANNA,
             "reason": "game day",
+            "itself": None,
         }
         assert switch == get("/switch")
         account.clock.forward(minutes=1)
@@ -118,3 +120,80 @@ class TestSwitch:
         status, answer = ask("PATCH", "/switch", body)
         assert status == 400
         assert words in answer["message"]
+
+
+class TestItsOwnHalt:
+    def test_own_halt_is_shown_and_stops_everything(self, account: Account) -> None:
+        account.group("web")
+        (item,) = account.work(account.decide())
+        account.halt_itself()
+        switch = get("/switch")
+        assert switch["halted"] is True
+        assert switch["itself"] == {"at": NOW, "why": "2 causes broke units", "events": ["a", "b"]}
+        assert get("/groups/web")["outlook"]["reason"] == "halted"
+        assert account.terminate(item)["reason"] == "halted"
+        account.clock.forward(minutes=1)
+        account.decide()
+        assert account.decisions()["web"]["detail"].startswith("the deployment halted itself at 2026-11-20T22:46:00Z")
+
+    def test_to_resume_ends_it_and_forgets_what_was_broken(self, account: Account) -> None:
+        account.halt_itself()
+        account.clock.forward(minutes=5)
+        switch = patch("/switch", {"halted": False, "reason": "repaired"}, BEN)
+        assert (switch["halted"], switch["itself"], switch["changed_by"]) == (False, None, BEN)
+        assert account.state("self-halt") == account.state("broken") == {}
+        (record,) = recorded(account)
+        assert record["caller"] == BEN
+        assert record["changes"] == {
+            "halted": {"old": None, "new": False},
+            "reason": {"old": None, "new": "repaired"},
+            "itself": {"old": {"at": NOW, "why": "2 causes broke units", "events": ["a", "b"]}, "new": None},
+        }
+        assert patch("/switch", {"halted": False, "reason": "repaired"}) == switch
+        assert len(recorded(account)) == 1
+
+    def test_a_second_one_after_the_same_words_is_ended_on_record(self, account: Account) -> None:
+        for minute in (1, 2):
+            account.halt_itself()
+            account.clock.forward(minutes=1)
+            assert patch("/switch", {"halted": False, "reason": "repaired"})["itself"] is None, minute
+        assert [list(one["changes"]) for one in recorded(account)] == [["halted", "reason", "itself"], ["itself"]]
+        assert get("/switch")["changed_at"] == "2026-11-20T22:48:00.000Z"
+
+    def test_to_resume_ends_both_halts(self, account: Account) -> None:
+        patch("/switch", {"halted": True})
+        account.halt_itself()
+        assert patch("/switch", {"halted": False})["halted"] is False
+
+    @pytest.mark.parametrize("change", [{"halted": True}, {"leashed": True}, {"reason": "seen"}])
+    def test_no_other_change_ends_it(self, account: Account, change: dict[str, Any]) -> None:
+        account.halt_itself()
+        assert patch("/switch", change)["itself"]
+        assert account.state("broken")
+
+    def test_without_it_a_resumption_forgets_nothing(self, account: Account) -> None:
+        account.put("State", typed({"key": "broken", "events": []}))
+        patch("/switch", {"halted": False})
+        assert account.state("broken")
+
+    def test_one_that_replaces_it_meanwhile_is_on_record(
+        self, account: Account, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        account.halt_itself()
+        with calls(monkeypatch, before("TransactWriteItems", lambda: account.halt_itself(why="another"))):
+            assert patch("/switch", {"halted": False})["itself"] is None
+        assert recorded(account)[0]["changes"]["itself"]["old"]["why"] == "another"
+
+    def test_units_broken_meanwhile_are_forgotten_too(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+        account.halt_itself()
+        another = typed({"key": "broken", "events": [{"event_id": name} for name in "abc"], "version": "c"})
+        with calls(monkeypatch, before("TransactWriteItems", lambda: account.put("State", another))):
+            patch("/switch", {"halted": False})
+        assert account.state("broken") == {}
+
+    def test_one_that_nobody_can_read_halts(self, account: Account) -> None:
+        account.put("State", typed({"key": "self-halt", "at": "yesterday"}))
+        switch = get("/switch")
+        assert switch["halted"] is True
+        assert "of the table State is damaged: at " in switch["itself"]["why"]
+        assert patch("/switch", {"halted": False})["halted"] is False

@@ -61,6 +61,10 @@ def _refresh(a: Account) -> None:
     a.refreshes["web"] = "Baking"
 
 
+def _halts_itself(a: Account) -> None:
+    a.halt_itself()
+
+
 def _unrecovered(a: Account) -> None:
     a.dynamodb.put_item(TableName="State", Item=typed({"key": "unit#web", "unrecovered": "2026-11-19#web"}))
 
@@ -103,6 +107,7 @@ def _tag(a: Account, key: str, value: str) -> None:
     ("change", "reason"),
     [
         (_halt, "halted"),
+        (_halts_itself, "halted"),
         (_leash, "leashed"),
         (_opt_out, "opted-out"),
         (_misspell, "malformed"),
@@ -145,6 +150,7 @@ def test_change_before_the_last_check_refuses_the_claim(
     [
         (_halt, "switched", "chaos was halted or leashed while it was claimed"),
         (_leash, "switched", "chaos was halted or leashed while it was claimed"),
+        (_halts_itself, "halted", "the deployment halted itself while it was claimed"),
         (_opt_out, "policy-changed", "its policy was changed while it was claimed"),
         (lambda a: a.policy("web", probability=1), "policy-changed", "its policy was changed while it was claimed"),
         (_used_up, "day-cap", "other claims were faster: max_per_day 20"),

@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from tests.unit.account.account import FRIDAY, OVERDUE, WEB, Account, Cut, before, calls, losing, refusing
+from tests.unit.account.asking import get, patch
+from tests.unit.account.changing import recorded
 from troop.chaos.aws.event_table import EventTable, StepRefused
 from troop.chaos.events import Event, Status
 from troop.chaos.verdict import AlarmRecord, AlarmState, Verdict, VerdictValue
@@ -167,8 +169,8 @@ def test_zero_never_halts(account: Account, table: EventTable) -> None:
 
 
 def test_the_first_halt_stays(account: Account, table: EventTable) -> None:
-    for unit in ("web", "api", "db", "queue"):
-        close(table, terminated(account, unit), broken(unit))
+    for event in [terminated(account, unit) for unit in ("web", "api", "db", "queue")]:
+        close(table, event, broken(event.unit))
     halt = account.state("self-halt")
     assert len(halt["events"]) == 3
     assert len(account.state("broken")["events"]) == 4
@@ -208,6 +210,22 @@ def test_a_resumption_begins_a_new_count(account: Account, table: EventTable, mo
     with calls(monkeypatch, before("TransactWriteItems", resume)):
         table.judge(db, broken("c"))
     assert [one["unit"] for one in account.state("broken")["events"]] == ["api", "db"]
+
+
+def test_a_resumption_during_a_verdict_ends_the_halt_for_good(
+    account: Account, table: EventTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The verdict does not halt the deployment again for what was broken before."""
+    web, api, db, queue = (close(table, terminated(account, unit)) for unit in ("web", "api", "db", "queue"))
+    for number, event in enumerate((web, api, db)):
+        table.judge(event, broken(str(number)))
+    assert get("/switch")["halted"]
+    with calls(monkeypatch, before("TransactWriteItems", lambda: patch("/switch", {"halted": False}))):
+        table.judge(queue, broken("errors"))
+    assert not get("/switch")["halted"]
+    assert [one["unit"] for one in account.state("broken")["events"]] == ["queue"]
+    (change,) = [one["changes"] for one in recorded(account)]
+    assert len(change["itself"]["old"]["events"]) == 3
 
 
 def test_an_item_edited_by_hand_keeps_no_verdict_from_being_recorded(account: Account, table: EventTable) -> None:

@@ -17,7 +17,7 @@ from botocore.exceptions import ClientError
 
 from handlers import notify
 from tests.unit.account.account import CONTEXT, OVERDUE, WEB, Account, before, calls, changing
-from tests.unit.account.asking import patch
+from tests.unit.account.asking import ANNA, patch
 from tests.unit.chaos.build import EARLIER_ITEM, event, judged
 from tests.unit.chaos.flows.test_recovery_check import never_whole
 from tests.unit.shared.aws.test_metrics import written
@@ -163,12 +163,17 @@ def test_removal_of_its_halt_is_a_resumption_by_hand_or_by_the_api(account: Acco
     assert (news["kind"], news["by_hand"], news["caller"]) == ("resumed", True, None)
 
     account.put("State", item)
+    assert listeners.kinds() == ["halted-itself"]
+    patch("/switch", {"halted": False})
+    (news,) = listeners.news()
+    assert (news["kind"], news["by_hand"], news["caller"]) == ("resumed", False, ANNA)
+
+    account.put("State", item)
     patch("/switch", {"halted": True})
     listeners.news()
     patch("/switch", {"halted": False})
-    account.dynamodb.delete_item(TableName="State", Key=key)
     (news,) = listeners.news()
-    assert (news["kind"], news["by_hand"]) == ("resumed", False)
+    assert (news["kind"], news["by_hand"], news["caller"]) == ("resumed", False, ANNA)
 
 
 def test_the_owner_of_an_item_without_a_unit_hears_after_a_day_once(account: Account, listeners: Listeners) -> None:
@@ -362,7 +367,7 @@ def _close(account: Account, closed: Event, seconds: float) -> None:
 
 def test_changes_by_the_api_are_notified_once_with_their_caller(account: Account, listeners: Listeners) -> None:
     writer().write_policy("web", {}, {"opt_out": True, "reason": "Grüße"}, None, ANN, account.clock())
-    writer().write_switch({}, {"halted": True, "leashed": False, "reason": "incident"}, ANN, account.clock())
+    writer().write_switch({}, {"halted": True, "leashed": False, "reason": "incident"}, {}, ANN, account.clock())
     changed, halted = sorted(listeners.news(), key=lambda detail: str(detail["kind"]), reverse=True)
     assert (changed["kind"], changed["unit"], changed["caller"]) == ("policy-changed", "web", ANN.caller)
     assert changed["changes"]["reason"] == {"old": None, "new": "Grüße"}
@@ -406,7 +411,7 @@ UNLEASHED, LEASHED = {"leashed": False}, {"leashed": True}
 def test_unleashing_by_hand_with_a_forged_signature_is_notified(
     account: Account, listeners: Listeners, forged: dict[str, Any]
 ) -> None:
-    writer().write_switch({}, {"halted": True}, ANN, account.clock())
+    writer().write_switch({}, {"halted": True}, {}, ANN, account.clock())
     assert listeners.kinds() == ["halted"]
     item = plain(_stored(account, "State", {"key": "switch"}))
     account.put("State", typed(item | UNLEASHED | forged))
@@ -418,9 +423,9 @@ def test_unleashing_by_hand_with_a_forged_signature_is_notified(
 @pytest.mark.parametrize("later", [timedelta(seconds=20), timedelta(hours=3)])
 def test_a_genuine_unleash_cannot_be_replayed(account: Account, listeners: Listeners, later: timedelta) -> None:
     """The same edit, with the record that the API has made of it the first time."""
-    writer().write_switch({}, UNLEASHED, ANN, account.clock())
+    writer().write_switch({}, UNLEASHED, {}, ANN, account.clock())
     unleashed = _stored(account, "State", {"key": "switch"})
-    writer().write_switch(unleashed, LEASHED, Author(ANN.caller, "request-2"), account.clock())
+    writer().write_switch(unleashed, LEASHED, {}, Author(ANN.caller, "request-2"), account.clock())
     assert listeners.kinds() == ["unleashed", "leashed"]
     account.clock.forward(seconds=later.total_seconds())
     account.put("State", unleashed)
@@ -551,7 +556,7 @@ def test_a_subject_is_as_sns_takes_it(account: Account, listeners: Listeners, un
 
 def test_the_settings_say_what_leashed_was(account: Account, listeners: Listeners) -> None:
     assert environment.settings().leashed is False
-    writer().write_switch({}, {"leashed": False}, ANN, account.clock())
+    writer().write_switch({}, {"leashed": False}, {}, ANN, account.clock())
     assert listeners.kinds() == []
 
 

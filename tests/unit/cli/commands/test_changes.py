@@ -20,6 +20,14 @@ from tests.unit.cli.conftest import FakeApi, Run, change
         ({"unrecovered": ("2026-11-19#web", None)}, "returned to chaos"),
         ({"halted": (None, True), "reason": (None, "incident 4711")}, "halted: incident 4711"),
         ({"halted": (True, False), "reason": ("incident 4711", None)}, "resumed"),
+        (
+            {"itself": ({"at": "2026-11-20T22:00:00.000Z", "why": "3 causes"}, None), "reason": (None, "repaired")},
+            "resumed: repaired; ended the deployment's own halt: 3 causes",
+        ),
+        (
+            {"halted": (True, False), "itself": ({"at": "yesterday"}, None)},
+            "resumed; ended the deployment's own halt: it gave no reason",
+        ),
         ({"leashed": (True, False), "schedules_off": (None, True)}, "unleashed, schedules off"),
         ({"reason": ("a", "b")}, "reason: a -> b"),
     ],

@@ -195,7 +195,7 @@ def test_without_benchmarks_it_says_so_and_asks_nothing(account: Account, monkey
 
 
 def test_a_widget_reads_little_and_writes_nothing(terminated: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-    switch = ["GetItem"] * 2  # one, where the settings leash or somebody has used the switch
+    switch = ["GetItem"] * 3  # two, where the settings leash or somebody has used the switch
     read_groups = "DescribeAutoScalingGroups"
     groups = [read_groups, read_groups, "Query", read_groups, "BatchGetItem", "BatchGetItem", *switch]
     reads: dict[str, tuple[dict[str, Any], list[str]]] = {

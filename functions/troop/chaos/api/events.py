@@ -43,7 +43,7 @@ def list_events(
     cursor: Annotated[str | None, Query(max_length=1024)] = None,
 ) -> EventsOut:
     """Lists the events that match all parameters. A page costs at most 4 queries that examine 250 events each, however
-    large the table is.
+    large the table is. A page of large events, whose alarms changed often, can have fewer than ``limit``.
     """
     event_filter = EventFilter(unit, group, status, since, until, verdict=verdict)
     if event_filter.since and event_filter.until and event_filter.until < event_filter.since:

@@ -61,7 +61,7 @@ class EventFilter:
 class EventPage:
     """A page, newest first, without the malformed events. ``position`` continues after it; None at the end.
 
-    With a filter on anything but unit and time a page can be short, even empty, and still have a position, because
+    A page can be short, and with a filter on anything but unit and time even empty, and still have a position, because
     reads are bounded.
     """
 
@@ -88,7 +88,8 @@ class EventQueries:
             raise BadPosition(position)
         items: list[Mapping[str, Any]] = []
         for _ in range(READS):
-            answer = self.client.query(**self._query(event_filter, position, limit - len(items)))
+            query = self._query(event_filter, position, limit - len(items))
+            answer = self.client.query(**query)
             matching = answer["Items"]
             items += matching[: limit - len(items)]
             last = answer.get("LastEvaluatedKey")
@@ -97,7 +98,9 @@ class EventQueries:
                 more = position is not None or (len(matching) > 0 and matching[-1] is not items[-1])
                 position = items[-1]["at"]["S"] if more else None
                 break
-            if position is None:
+            # DynamoDB stops after 1 MB. More such events, whose alarms changed often, would not fit into an answer:
+            # Lambda accepts 6 MB.
+            if position is None or (items and answer["ScannedCount"] < query["Limit"]):
                 break
         events = read(items, from_item, name_of)
         return EventPage(events.items, position, events.malformed)

@@ -210,6 +210,22 @@ def test_events_of_a_group_whatever_its_unit(account: Account) -> None:
     assert _get("/events", group="web-v1", cursor=first["cursor"])[0] == 400
 
 
+def test_a_page_of_large_events_is_one_query(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DynamoDB ends a query after 1 MB, here earlier; four times as much JSON is more than Lambda accepts."""
+    monkeypatch.setattr("moto.dynamodb.models.table.RESULT_SIZE_LIMIT", 3000)
+    _put(account, *(_event(n, verdict=judged().verdict) for n in range(12)))
+    for query in ({}, {"status": "RECOVERED"}):
+        seen: list[int] = []
+        cursor: dict[str, str] = {}
+        while not seen or cursor:
+            with calls(monkeypatch) as operations:
+                _, body = _get("/events", limit=100, **query, **cursor)
+            assert operations == ["Query"]
+            seen += _numbers(body)
+            cursor = {"cursor": body["cursor"]} if body["cursor"] else {}
+        assert seen == list(range(11, -1, -1))
+
+
 def test_pages_join_into_the_whole_whatever_their_size(account: Account) -> None:
     # Three events of the same moment, so that a page can end between them.
     events = [_event(n, at=OVERDUE + timedelta(minutes=n // 3)) for n in range(20)]

@@ -14,11 +14,18 @@ import pytest
 from cli.chaos import period_reader
 from cli.chaos.period_reader import Reading, outcome_of, units_now
 from cli.client.api import Answer
+from cli.client.client import TroopClient
+from cli.client.connection import Connection
+from cli.client.deployment import Deployment
 from cli.commands import report
-from cli.shared import show, times
-from cli.shared.errors import Exit
+from cli.forecasts import live_account
+from cli.shared import aws, settings_files, show, times
+from cli.shared.context import Options
+from cli.shared.errors import CliError, Exit
+from cli.shared.settings_files import TriedSettings
 from tests.unit.cli.conftest import FakeApi, Run, event
 
+DECISION_DAYS = report.decision_days
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 RETENTION = 30
 
@@ -196,6 +203,21 @@ def test_person_hears_how_far_the_events_are_read(
     for events in (100, 200, 300):
         tell(Reading(events, NOW))
     assert capsys.readouterr().err.count("read 200 events, back to 2026-11-20") == 1
+
+
+@pytest.mark.parametrize("permitted", [True, False])
+def test_retention_of_decisions_is_that_of_the_deployed_settings_if_they_can_be_read(
+    monkeypatch: pytest.MonkeyPatch, client: TroopClient, permitted: bool
+) -> None:
+    def settings(*_: Any) -> TriedSettings:
+        if not permitted:
+            raise CliError(Exit.FORBIDDEN, "may not read the template")
+        return settings_files.load(None)
+
+    monkeypatch.setattr(aws, "make_session", lambda *_: None)
+    monkeypatch.setattr(live_account, "deployed_settings", settings)
+    conn = Connection(Deployment("Troop", "eu-central-1", "111122223333", {}, "arn"), client)
+    assert DECISION_DAYS(Options("Troop", None, None), conn) == (90 if permitted else None)
 
 
 def test_event_of_an_older_deployment_is_read() -> None:

@@ -62,6 +62,11 @@ def _can_change(event: Mapping[str, Any]) -> bool:
     return event["status"] in _IN_PROGRESS or awaits_verdict(event)
 
 
+def _makes_leave(event: Mapping[str, Any]) -> bool:
+    """Whether an event makes its unit leave chaos."""
+    return event["status"] == "UNRECOVERED" or (event.get("verdict") or {}).get("value") == "BROKEN"
+
+
 @dataclass
 class _Part:
     """A part of the overview: its last value, when it was read, and why a later attempt failed."""
@@ -92,6 +97,7 @@ class OverviewReader:
     _parts: dict[str, _Part] = field(default_factory=lambda: {name: _Part() for name in SECONDS})
     _events: dict[str, dict[str, Any]] = field(default_factory=dict)
     _limited: str | None = None
+    _left: set[str] | None = None
 
     def __post_init__(self) -> None:
         self.groups = GroupsReader(self.client, self.now)
@@ -145,6 +151,11 @@ class OverviewReader:
     def _today(self, now: datetime) -> dict[str, Any]:
         since = moments.iso(times.midnight(now.astimezone().date()))
         events = self.client.events({"since": since}, MOST_TODAY)
+        left = {str(event["event_id"]) for event in events if _makes_leave(event)}
+        if self._left is not None and left - self._left:
+            self.groups.forget()  # the unit needs a person now, not in ten minutes
+            self._parts["units"].tried = None
+        self._left = left
         return {
             "since": since,
             "limited": len(events) == MOST_TODAY,

@@ -16,7 +16,7 @@ export function lapse({ unrecovered, events = [] }) {
 const doubt = ({ status, verdict }) => status === "RECOVERED" && verdict && verdict.value !== "HELD" && verdict.why;
 
 /** How an event ended, and why the last launch failed, in words; "" if nothing is known. */
-export const ending = (event) => [event.detail, doubt(event), event.launch_failure && `the last launch failed: ${event.launch_failure}`].filter(Boolean).join("; ");
+export const ending = (event) => [doubt(event), event.detail, event.launch_failure && `the last launch failed: ${event.launch_failure}`].filter(Boolean).join("; ");
 
 /** The verdict on an event, or when it is expected; null without one. */
 export function verdictOf(event) {

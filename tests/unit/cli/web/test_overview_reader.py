@@ -113,6 +113,21 @@ def test_a_year_is_read_once_and_then_only_what_is_new_or_can_change(
     assert (value["complete_since"], list(value["days"])) == ("2026-11-23", ["2026-11-23"])
 
 
+def test_a_unit_that_leaves_chaos_is_named_at_once(desk: Desk) -> None:
+    desk.world.events = [termination("web", "2026-11-23", verdict=None)]
+    assert desk.reader.part("today")["value"]["by_verdict"] == {}
+    assert desk.reader.part("units")["value"]["unrecovered"] == []
+    broken = termination("web", "2026-11-23")
+    broken["verdict"] |= {"value": "BROKEN", "why": "alarm web-5xx went off"}
+    desk.world.events = [broken]
+    desk.world.units["web"] |= {"unrecovered": broken["event_id"], "left_for": "broken"}
+    desk.at += timedelta(seconds=SECONDS["today"])
+    assert desk.reader.part("today")["value"]["by_verdict"] == {"BROKEN": 1}
+    (left,) = desk.reader.part("units")["value"]["unrecovered"]
+    assert (left["unit"], left["left_for"], left["why"]) == ("web", "broken", "alarm web-5xx went off")
+    assert "groups" not in desk.requests(seconds=SECONDS["today"])
+
+
 def test_the_letter_of_the_last_week_follows_late_verdicts(desk: Desk) -> None:
     waiting, earlier = termination("b", "2026-11-20", verdict=None), termination("c", "2026-11-02")
     desk.world.events = [event("d", "2026-11-23"), waiting, termination("a", "2026-11-16", owner="shop"), earlier]

@@ -78,6 +78,17 @@ def test_a_doubt_makes_a_quiet_alarm_prove_nothing() -> None:
     assert (outcome.value, outcome.why) == (UNKNOWN, "alarm errors: it was changed at 12:04")
 
 
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [
+        (INSUFFICIENT_DATA, "alarm errors had insufficient data"),
+        ("PAUSED", "alarm errors had a state that this version does not know"),
+    ],
+)
+def test_a_state_that_proves_nothing_is_named(state: str, why: str) -> None:
+    assert verdict(recovered("errors"), alarm(("11:00", OK), ("12:05", state))).why == why
+
+
 def test_an_alarm_that_went_off_breaks_in_spite_of_doubts() -> None:
     loud = alarm(("11:00", OK), ("12:04", ALARM), doubt="it was changed at 12:05")
     outcome = verdict(recovered("errors", "latency"), loud, alarm(name="latency"))

@@ -49,6 +49,7 @@ def assess(
     event: Event,
     group: Group | None,
     healthy: Mapping[str, frozenset[str]],
+    began: datetime,
     now: datetime,
     timeout: timedelta,
 ) -> Assessment:
@@ -63,10 +64,12 @@ def assess(
         event: the event with ``terminated_at``, and the earlier checks in ``watch``.
         group: the group now; None if it no longer exists.
         healthy: ids of healthy instances for each traffic source, see :attr:`Group.sources`.
+        began: when the check began to read. A group that it found short can have become whole at once after that.
+        now: when it had read everything. A group that it found whole was whole by then.
         timeout: the time from the termination after which the group is unrecovered.
     """
     checks = event.watch.checks + 1
-    not_whole = Watch(checks, checked_at=now, short_at=now)
+    not_whole = Watch(checks, checked_at=now, short_at=began)
     if group is None:
         return Assessment(Status.GROUP_DELETED, not_whole, f"group {event.group} was deleted")
     needed = min(event.desired, group.desired)

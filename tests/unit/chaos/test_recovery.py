@@ -38,7 +38,7 @@ DEGRADED = serving(instance(1), instance(2))
 def assessment(
     seen: Group | None, now: datetime, watched: Event | None = None, healthy: Targets | None = None
 ) -> Assessment:
-    return assess(watched or event(), seen, healthy or {}, now, TIMEOUT)
+    return assess(watched or event(), seen, healthy or {}, now, now, TIMEOUT)
 
 
 def watch(*looks: tuple[float, Group | None]) -> Assessment:
@@ -225,6 +225,14 @@ def test_recovery_is_after_the_last_check_of_a_short_group() -> None:
     assert watch((44, REPLACED)).watch.short_at is None
     flapping = watch((5, DEGRADED), (40, REPLACED), (43, DEGRADED), (60, REPLACED), (63, REPLACED))
     assert (flapping.watch.short_at, flapping.recovered_at) == (seconds(43), seconds(60))
+
+
+def test_a_slow_check_bounds_the_recovery_by_when_it_began() -> None:
+    """The group can become whole while the check still reads its traffic sources."""
+    seen = assess(event(), DEGRADED, {}, seconds(5), seconds(30), TIMEOUT)
+    assert (seen.watch.short_at, seen.watch.checked_at) == (seconds(5), seconds(30))
+    seen = assess(event(), REPLACED, {}, seconds(40), seconds(50), TIMEOUT)
+    assert seen.watch.whole_since == seconds(50)
 
 
 @pytest.mark.parametrize(

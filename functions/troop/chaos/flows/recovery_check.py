@@ -126,10 +126,11 @@ class RecoveryCheck:
             return Observation(event, event.detail)
         if before and event.watch.checks != before.event.watch.checks:
             return Observation(event, ELSEWHERE)
+        began = self.clock()
         group = next(iter(read_groups(self.autoscaling, [event.group])), None)
         healthy, unread = self._healthy(event, group) if group else ({}, "")
         now = self.clock()
-        assessment = assess(event, group, healthy, now, self.timeout)
+        assessment = assess(event, group, healthy, began, now, self.timeout)
         if unread:
             assessment = replace(assessment, detail=f"{assessment.detail}; {unread}"[:LONGEST_NOTE])
         event = replace(event, watch=assessment.watch)

@@ -70,9 +70,12 @@ class Checks:
         self.seen: Counter[str] = Counter()
         self._halted_since: float | None = None
         self.verdicts = VerdictChecks(world)
+        self.violation: Violation | None = None
 
     def fail(self, words: str) -> None:
-        raise Violation(words)
+        """Ends the history. A flow that goes on after any error must not hide it."""
+        self.violation = self.violation or Violation(words)
+        raise self.violation
 
     # What a function was told, for "when it last looked"
 
@@ -157,6 +160,7 @@ class Checks:
             self.fail(f"{new['event_id']['S']} changed its instance")
         elif after == "CLAIMED" and "attempted_at" in new:
             self._world.notes["attempts"] = new["event_id"]["S"]
+        self.verdicts.changed(old or {}, new)
 
     def _claim(self, event: Mapping[str, Any]) -> None:
         world = self._world
@@ -304,10 +308,15 @@ class Checks:
             self.fail(f"{name} is terminated past the deadline")
         if self._halted_since is not None and self._halted_since < world.notes["began"]:
             self.fail(f"{name} is terminated by a try that began after a halt")
+        since = self.verdicts.halted_since
+        if since is not None and since < world.notes["began"]:
+            self.fail(f"{name} is terminated by a try that began after the deployment had halted itself")
 
     # What must be true when all is quiet
 
     def at_rest(self) -> None:
+        if self.violation:
+            raise self.violation
         world = self._world
         events = {e["event_id"]["S"]: e for e in world.dynamo.tables["Events"].values()}
         for event_id, event in events.items():
@@ -324,6 +333,7 @@ class Checks:
             if counted != terminated:
                 self.fail(f"{counted} counted on {day}, {terminated} terminated")
         self._units_at_rest()
+        self.verdicts.at_rest(events)
         for name, event_id in self.ours.items():
             if events[event_id]["status"]["S"] not in ("RECOVERED", "UNRECOVERED", "GROUP_DELETED"):
                 self.fail(f"{name} was terminated by us, its event says {events[event_id]['status']['S']}")

@@ -133,7 +133,7 @@ def _world(dice: random.Random) -> World:
     delivery = dice.choice((Delivery(), Delivery(0.01), Delivery(0.2, 0.2, 0.2), Delivery(1.0)))
     if is_reliable:
         trouble = replace(trouble, call=0.0, kill=0.0, slow=0.0, clock=0.0, people=0.0)
-        delivery = Delivery(lost=0.005)
+        delivery = dice.choice((Delivery(), Delivery(0.01)))
     opens = datetime.combine(dice.choice(DAYS), time(9), ZONE).astimezone(UTC)
     chosen = settings(
         dice.choice((1, 2, 20)),

@@ -266,7 +266,7 @@ def unit_stays_in_chaos_unrecovered(patch: Patch) -> None:
     patch.setattr(
         event_table.EventTable,
         "_unit_taken_out",
-        lambda self, event: {
+        lambda self, event, left_for: {
             "Update": {
                 "TableName": self.state,
                 "Key": {"key": {"S": "unit#" + event.unit + "?"}},

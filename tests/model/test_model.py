@@ -12,7 +12,7 @@ import pytest
 
 from tests.model.history import Failed, run
 from tests.model.mutants import Mutant
-from tests.model.mutants_on_demand import MUTANTS
+from tests.model.mutants_of_verdicts import MUTANTS
 from tests.model.world import Violation, World
 from troop import faults
 

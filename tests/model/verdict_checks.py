@@ -20,6 +20,10 @@ MARGIN = 60.0
 """The seconds after the slowest alarm's time that a verdict waits."""
 
 KNOWN_IN_TIME = 5.0
+"""Seconds within which a recovery is known where events arrive."""
+
+ANSWERED_IN = 10.0
+"""Seconds within which an execution goes on after what it waits for."""
 
 HOUR = 3600.0
 RECOVERED, UNRECOVERED = "RECOVERED", "UNRECOVERED"
@@ -50,6 +54,7 @@ class VerdictChecks:
         self.out: dict[str, str] = {}
         self.halted_since: float | None = None
         self._breaches: list[Breach] = []
+        self._closed: dict[str, float] = {}
         self._fresh: list[dict[str, Any]] = []
 
     def fail(self, words: str) -> None:
@@ -78,11 +83,15 @@ class VerdictChecks:
         since = (seconds(short) if short else seconds(event["terminated_at"])) - SKEW
         if not loss.was_whole(since, until):
             self.fail(f"{event['event_id']} is RECOVERED, and its group was not whole")
+        rise = loss.rise(until)
+        if short and rise is not None and rise < seconds(short) - SKEW:
+            self.fail(f"{event['event_id']} was whole {seconds(short) - rise:.1f} s before it was last found short")
+        self._closed[event["event_id"]] = world.stage.now
         if world.is_reliable:
-            late = until - SKEW - world.notes.get("skew", 0.0) - (loss.rise(until) or 0.0)
-            if late > KNOWN_IN_TIME:
-                world.say(f"known {late:.1f} s late")
+            late = until - SKEW - world.notes.get("skew", 0.0) - (rise or 0.0)
             world.checks.seen[f"recovery known {'in time' if late <= KNOWN_IN_TIME else 'late'}"] += 1
+            if late > KNOWN_IN_TIME + 2 and not world.checks.seen["event lost"]:
+                self.fail(f"{event['event_id']} has recovered {late:.1f} s before anybody knew, and no event was lost")
 
     def check_answer(self, event_id: str, output: Mapping[str, Any]) -> None:
         """An execution is told that the event that it waits for is over, or has recovered."""
@@ -90,6 +99,9 @@ class VerdictChecks:
         self._world.checks.seen["token answered"] += 1
         if output["event_id"] != event_id or output["status"] != stored["status"] or stored["status"] == "TERMINATED":
             self.fail(f"the execution of {event_id} is told {output}, and the event is {stored['status']}")
+        waited = self._world.stage.now - self._closed.get(event_id, float("inf"))
+        if self._world.is_reliable and waited > ANSWERED_IN and "settles_at" not in stored:
+            self.fail(f"the execution of {event_id} is told {waited:.0f} s after the event was over")
 
     # Verdicts
 
@@ -267,7 +279,7 @@ def _states(event: Mapping[str, Any], record: Mapping[str, Any]) -> list[str]:
     ends = [one["at"] for one in record["states"][1:]] + ["9999"]
     return [
         one["state"]
-        for one, end in zip(record["states"], ends, strict=False)
+        for one, end in zip(record["states"], ends, strict=False)  # without states it has no end either
         if one["at"] <= until and (end > since or one["at"] >= since)
     ]
 

@@ -85,6 +85,7 @@ class Faults:
 @dataclass
 class World:
     """``people`` is called now and then, to change something; ``leashed`` and all limits are the settings'.
+    ``suffers`` is called with the unit that has lost an instance.
     ``is_upgraded``: the executions are those of an earlier version; ``is_reliable``: nothing keeps functions from what
     they do, and hardly an event is lost.
     """
@@ -95,6 +96,7 @@ class World:
     faults: Faults
     people: Callable[[], None] = lambda: None
     delivery: Delivery = field(default_factory=Delivery)
+    suffers: Callable[[World, str], None] = suffer
     objects: dict[str, bytes] = field(default_factory=dict)
     started: dict[str, str] = field(default_factory=dict)
     begin: Callable[[dict[str, Any]], None] = lambda work: None
@@ -115,7 +117,7 @@ class World:
         self.cloudwatch = CloudWatch(self._seconds, lambda: self.dice.random() < 0.5, self.bus.emit)
         dynamodb, ec2, autoscaling = Client(self, self.dynamo), Client(self, self.fleet), Client(self, self.fleet)
         other, cloudwatch = Client(self, Others(self)), Client(self, self.cloudwatch)
-        events = EventTable(dynamodb, "Events", "State", self.stage_sleep)
+        events = EventTable(dynamodb, "Events", "State", self.stage_sleep, self.settings.halt_after_broken)
         policies = PolicyTable(dynamodb, "GroupTags")
         state = StateTable(dynamodb, "State", self.settings.leashed)
         balancers = Balancers(lambda service: other)
@@ -229,7 +231,7 @@ class World:
 
     def call(self, backend: Any, operation: str, request: dict[str, Any]) -> Any:
         """One call of a function to AWS, with whatever may come between."""
-        self._between(operation)
+        late = self._between(operation)
         fault = self._fault()
         if fault == "before":
             self.checks.failed(operation)
@@ -244,23 +246,30 @@ class World:
             self.say(f"{operation}: answer lost")
             self.checks.failed(operation)
             raise ReadTimeoutError(endpoint_url="https://aws")
+        if late:
+            self.stage.pause(late)
         if self.dice.random() < self.faults.kill:
             self.checks.failed(operation)
             raise Killed
         return answer
 
-    def _between(self, operation: str) -> None:
+    def _between(self, operation: str) -> float:
+        """Lets time pass before a call, and others act; returns the seconds until its answer arrives."""
         self.calls += 1
         if self.calls > 20_000:
             raise Violation("it never ends")
-        slow = self.dice.random() < self.faults.slow
-        self.stage.pause(self.dice.uniform(1, 25) if slow else self.dice.uniform(0, 0.2))
+        before, after = self.dice.random() * 0.2, 0.0
+        if self.faults.slow and self.dice.random() < self.faults.slow:
+            before, after = self.dice.choice(((20.0, 0.0), (0.2, 20.0), (10.0, 10.0)))
+            before, after = self.dice.random() * before, self.dice.random() * after
+        self.stage.pause(before)
         if self.dice.random() < self.faults.people * (5 if operation in DECISIVE else 1):
             self.people()
         if self.stage.now > self.notes.get("ends", float("inf")):
             raise Killed
         if self.trace is not None:
             self.say(operation)
+        return after
 
     def _fault(self) -> str:
         if self.dice.random() >= self.faults.call:
@@ -284,7 +293,7 @@ class World:
 
     def _terminated(self, instance: Instance, how: str) -> None:
         self.checks.terminated(instance, how)
-        suffer(self, instance.group.partition("-")[0])
+        self.suffers(self, instance.group.partition("-")[0])
 
 
 class Client:

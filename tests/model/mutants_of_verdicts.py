@@ -1,0 +1,167 @@
+"""Defects of verdicts and of the deployment's own halt, and with them all that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from tests.model import mutants, mutants_of_recoveries
+from tests.model.alarms import ALARM, NAMES, OK
+from tests.model.mutants import Focus, Mutant, Patch
+from tests.model.world import World
+from troop.chaos import self_halt, verdict_rules
+from troop.chaos.aws.alarm_history import AlarmHistory
+from troop.chaos.aws.event_table import EventTable
+from troop.chaos.events import Event, Status
+from troop.chaos.flows import judgement, recovery_check
+from troop.chaos.flows.sweep import Sweep
+from troop.chaos.hypothesis import Hypothesis
+from troop.chaos.recovery import assess
+from troop.chaos.self_halt import BrokenEvent
+from troop.chaos.verdict import AlarmRecord, AlarmState, VerdictValue
+from troop.shared.state_keys import SELF_HALT
+
+
+def flaps_are_not_seen(patch: Patch) -> None:
+    """An alarm is judged by its state now."""
+
+    def record(self: AlarmHistory, name: str, alarm: Any, since: datetime, until: datetime) -> AlarmRecord:
+        states = (AlarmState(since, alarm.state),) if alarm else ()
+        return AlarmRecord(name, states, "" if alarm else "there is no such alarm")
+
+    patch.setattr(AlarmHistory, "record", record)
+
+
+def changes_of_alarms_are_not_seen(patch: Patch) -> None:
+    def record(self: AlarmHistory, name: str, alarm: Any, since: datetime, until: datetime) -> AlarmRecord:
+        return replace(real(self, name, alarm, since, until), doubt="" if alarm else "there is no such alarm")
+
+    real = AlarmHistory.record
+    patch.setattr(AlarmHistory, "record", record)
+
+
+def missing_data_is_good_news(patch: Patch) -> None:
+    patch.setattr(verdict_rules, "_doubts", lambda records, since, until: ())
+
+
+def alarms_get_no_time_to_go_off(patch: Patch) -> None:
+    patch.setattr(judgement, "settles_at", lambda recovered_at, needs: recovered_at)
+
+
+def most_time_counts_as_least(patch: Patch) -> None:
+    """The recovery took longer than allowed, at most."""
+
+    def failures(event: Event, hypothesis: Hypothesis) -> Iterator[str]:
+        bounds, limit = verdict_rules.recovery_bounds(event), hypothesis.recovery_within
+        if event.status is Status.UNRECOVERED or (bounds and limit is not None and bounds[1] > limit):
+            yield "too long"
+
+    patch.setattr(verdict_rules, "_failures", failures)
+
+
+def least_time_is_from_the_end_of_a_check(patch: Patch) -> None:
+    patch.setattr(
+        recovery_check,
+        "assess",
+        lambda event, group, healthy, began, now, timeout: assess(event, group, healthy, now, now, timeout),
+    )
+
+
+def sweeps_give_no_verdict(patch: Patch) -> None:
+    patch.setattr(Sweep, "_judge", lambda self, event_id, started: None)
+
+
+def broken_units_stay_in_chaos(patch: Patch) -> None:
+    def taken_out(self: EventTable, event: Event, left_for: str) -> dict[str, Any]:
+        part = real(self, event, left_for)
+        if left_for == "broken":
+            part["Update"]["Key"] = {"key": {"S": "unit#" + event.unit + "?"}}
+        return part
+
+    real = EventTable._unit_taken_out
+    patch.setattr(EventTable, "_unit_taken_out", taken_out)
+
+
+def shared_alarms_count_for_each_unit(patch: Patch) -> None:
+    def causes(broken: Sequence[BrokenEvent]) -> list[tuple[BrokenEvent, ...]]:
+        return [(event,) for event in broken]
+
+    patch.setattr(self_halt, "causes", causes)
+
+
+def hours_never_end(patch: Patch) -> None:
+    patch.setattr(self_halt, "WINDOW", timedelta(days=1))
+
+
+def good_verdicts_end_the_halt(patch: Patch) -> None:
+    def end(self: EventTable, event: Event, parts: list[dict[str, Any]]) -> Event:
+        if event.verdict and event.verdict.value is VerdictValue.HELD:
+            parts = [*parts, {"Delete": {"TableName": self.state, "Key": {"key": {"S": SELF_HALT}}}}]
+        return real(self, event, parts)
+
+    real = EventTable._end
+    patch.setattr(EventTable, "_end", end)
+
+
+def _expecting(world: World) -> None:
+    """Every unit has alarms, and little time."""
+    for unit in ("web", "db", "api"):
+        item = world.dynamo.item("GroupTags", unit) | {"unit": {"S": unit}}
+        item |= {"success_alarms": {"S": world.dice.choice(NAMES)}, "recovery_within": {"N": "60"}}
+        world.dynamo.write("GroupTags", item)
+
+
+def _halting(after: int) -> Focus:
+    """The deployment halts itself after so many causes."""
+
+    def focus(world: World) -> None:
+        _expecting(world)
+        world.settings = replace(world.settings, halt_after_broken=after)
+        object.__setattr__(world.events, "halt_after", after)
+
+    return focus
+
+
+def _shared(world: World) -> None:
+    """All units have one alarm, which goes off with every termination."""
+    _halting(2)(world)
+    for unit in ("web", "db", "api"):
+        world.dynamo.write("GroupTags", {"unit": {"S": unit}, "success_alarms": {"S": "errors"}})
+    world.suffers = lambda world, unit: _goes_off(world, "errors")
+
+
+def _goes_off(world: World, *names: str) -> None:
+    for name in names:
+        for after, state in ((40.0, ALARM), (60.0, OK)):
+            world.stage.at(world.stage.now + after, partial(world.cloudwatch.set, name, state))
+
+
+def _slow(world: World) -> None:
+    _expecting(world)
+    world.is_reliable = False
+    mutants.faults(slow=0.5)(world)
+
+
+def _aborting(world: World) -> None:
+    mutants.faults(call=0.15, abort=0.9)(world)
+    world.is_reliable = False
+    _expecting(world)
+
+
+MUTANTS: dict[Mutant, Focus] = mutants_of_recoveries.MUTANTS | {
+    flaps_are_not_seen: _expecting,
+    changes_of_alarms_are_not_seen: mutants.only("change_alarm", "delete_alarm"),
+    missing_data_is_good_news: _expecting,
+    alarms_get_no_time_to_go_off: _expecting,
+    most_time_counts_as_least: _expecting,
+    least_time_is_from_the_end_of_a_check: _slow,
+    sweeps_give_no_verdict: _aborting,
+    broken_units_stay_in_chaos: _expecting,
+    shared_alarms_count_for_each_unit: _shared,
+    hours_never_end: _halting(2),
+    good_verdicts_end_the_halt: _halting(1),
+}
+"""Each defect, and where to look for it."""

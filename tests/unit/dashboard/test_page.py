@@ -20,7 +20,8 @@ from tests.unit.dashboard import build
 from tests.unit.dashboard.build import frame, looked_at, sourced
 from troop.bench.records.record import RunStatus
 from troop.chaos.events import Status, Watch
-from troop.chaos.facts import UnitState
+from troop.chaos.facts import Switch, UnitState
+from troop.chaos.self_halt import SelfHalt
 from troop.chaos.stages import HealthySince, Stages
 from troop.chaos.verdict import Verdict, VerdictValue
 from troop.dashboard.console import Console
@@ -290,6 +291,14 @@ def test_events_have_their_stages_and_verdict() -> None:
     assert "187 to 190 sverdict from 23:40 on noticed" in text
     assert text.count("noticed") == 2, "an event of an earlier version has no stages"
     assert '<option value="BROKEN" selected>' in html
+
+
+def test_a_deployment_that_halted_itself_says_when_and_why() -> None:
+    halt = SelfHalt(build.NOW - timedelta(minutes=6), "3 causes broke units within an hour")
+    for view in (build.events_view(), build.units_view()):
+        text = Tree(page(replace(view, switch=Switch(True, leashed=True, itself=halt)), frame(looked_at()))).text
+        assert "halted itself: no terminations 2026-11-20 23:40: 3 causes broke units" in " ".join(text.split())
+        assert "resume" in text
 
 
 def test_a_sentence_is_escaped_too() -> None:

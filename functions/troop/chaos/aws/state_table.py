@@ -84,7 +84,7 @@ class StateTable:
     def self_halt(self) -> SelfHalt | None:
         """Reads the halt that the deployment has given itself; None if it has not."""
         item = self._get(SELF_HALT)
-        return _self_halt(item) if item else None
+        return self_halt_of(item) if item else None
 
     def raw(self, key: str) -> dict[str, Any]:
         """Reads an item in DynamoDB's types; empty if there is none."""
@@ -115,7 +115,7 @@ class StateTable:
     def _switch(self, item: Mapping[str, Any], itself: Mapping[str, Any], known: Callable[[], bool]) -> Switch:
         leashed = item["leashed"] if "leashed" in item else self.leashed or not known()
         halted = bool(item.get("halted", False)) or bool(itself)
-        return Switch(halted=halted, leashed=bool(leashed), itself=_self_halt(itself) if itself else None)
+        return Switch(halted=halted, leashed=bool(leashed), itself=self_halt_of(itself) if itself else None)
 
     def _get(self, key: str) -> dict[str, Any]:
         return plain(self.raw(key))
@@ -149,7 +149,7 @@ def _unit(item: Mapping[str, Any]) -> UnitState:
     )
 
 
-def _self_halt(item: Mapping[str, Any]) -> SelfHalt:
+def self_halt_of(item: Mapping[str, Any]) -> SelfHalt:
     """Converts the item. It halts as long as it exists, also if somebody has edited it."""
     try:
         return codec.from_document(SelfHalt, item)

@@ -17,6 +17,7 @@ from troop.chaos.aws.change_table import ChangeFilter, ChangeTable
 from troop.chaos.aws.change_table import from_item as change_from_item
 from troop.chaos.aws.event_items import from_item as event_from_item
 from troop.chaos.aws.event_queries import EventFilter, EventQueries
+from troop.chaos.aws.state_table import self_halt_of
 from troop.chaos.aws.streams import Record
 from troop.chaos.aws.topic import Topic
 from troop.chaos.changes import ITSELF, Change, request_of
@@ -31,9 +32,7 @@ from troop.chaos.notifications import (
     self_halt_removed_by_hand,
     stray_notifications,
 )
-from troop.chaos.self_halt import SelfHalt
 from troop.chaos.slowness import LATEST, RECENT, usual
-from troop.shared import codec
 from troop.shared.aws.dynamo import jsonable, plain
 from troop.shared.state_keys import SELF_HALT, STRAYS, SWITCH, UNIT
 
@@ -131,7 +130,7 @@ class Notifier:
         if key == {"S": STRAYS} and record.new and record.new.get("version") != record.old.get("version"):
             return stray_notifications(self.deployment, _read(lambda: stray_items.from_item(plain(record.new))))
         if key == {"S": SELF_HALT} and record.new and not record.old:
-            return self_halt_notifications(self.deployment, _read(lambda: _self_halt(record.new)))
+            return self_halt_notifications(self.deployment, self_halt_of(plain(record.new)))
         if key == {"S": SELF_HALT} and not record.new and not self._resumed(record.at):
             change = self_halt_removed_by_hand(record.at)
             change_id = f"{SELF_HALT}#{record.sequence}"
@@ -162,10 +161,6 @@ class Notifier:
         """Returns the record of the change that an item names as its last."""
         at, request = item.get("changed_at"), request_of(item)
         return self.change_table.find(subject, at, request) if isinstance(at, str) and request else None
-
-
-def _self_halt(item: Mapping[str, Any]) -> SelfHalt:
-    return codec.from_document(SelfHalt, plain(item))
 
 
 def _text(value: Any) -> str:

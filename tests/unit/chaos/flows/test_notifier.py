@@ -154,6 +154,12 @@ def test_the_deployment_that_halts_itself_says_so_once(account: Account, listene
     assert (news["kind"], news["why"], news["events"]) == ("halted-itself", "3 causes", ["2026-11-20#web"])
 
 
+def test_a_damaged_halt_has_its_notification_too(account: Account, listeners: Listeners) -> None:
+    account.put("State", {"key": {"S": "self-halt"}, "why": {"N": "1"}})
+    (news,) = listeners.news()
+    assert (news["kind"], "damaged" in news["why"]) == ("halted-itself", True)
+
+
 def test_removal_of_its_halt_is_a_resumption_by_hand_or_by_the_api(account: Account, listeners: Listeners) -> None:
     item, key = typed({"key": "self-halt", "at": "2026-11-20T22:46:00.000Z", "why": "x"}), {"key": {"S": "self-halt"}}
     account.put("State", item)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,6 +12,7 @@ from botocore.exceptions import ClientError
 
 from tests.aws_facts.test_events import DOCUMENTED
 from tests.patience import eventually
+from troop.chaos.aws.alarm_history import AlarmHistory
 
 from .helpers import Listener, World, allow, code, unique
 
@@ -218,3 +220,31 @@ def test_alarms_are_shown_to_those_who_may_see_all(alarms: Alarms) -> None:
     with pytest.raises(ClientError) as narrow:
         reads(arn)
     assert code(narrow) in ("AccessDenied", "AccessDeniedException")
+
+
+def test_a_verdict_reads_what_alarms_did(alarms: Alarms) -> None:
+    inner = alarms.metric(EvaluationPeriods=2)
+    data = {"MetricName": "errors", "Dimensions": [{"Name": "service", "Value": "web"}], "Value": 0}
+    alarms.client.put_metric_data(Namespace="shop", MetricData=[data])
+    alarms.set(inner, "OK")
+    outer, quiet = alarms.composite(f'ALARM("{inner}")'), alarms.metric()
+    alarms.set(quiet, "OK")
+    history, names = AlarmHistory(alarms.client), [inner, outer, quiet]
+    eventually(lambda: {one.state for one in history.alarms(names).values()} == {"OK"})
+    time.sleep(1.1)  # moments of the emulation can be whole seconds
+    since = datetime.now(UTC)
+    alarms.set(inner, "ALARM")
+    eventually(lambda: history.alarms([outer])[outer].state == "ALARM")
+    alarms.set(inner, "OK")
+    eventually(lambda: history.alarms([outer])[outer].state == "OK")
+    until, read = datetime.now(UTC) + timedelta(seconds=60), history.alarms(names)
+    assert {read[name].need for name in (inner, outer)} == {timedelta(seconds=120)}
+    records = {name: history.record(name, read[name], since, until) for name in names}
+    assert [record.doubt for record in records.values()] == ["", "", ""]
+    states = {name: [state.state for state in record.states] for name, record in records.items()}
+    assert states == {inner: ["OK", "ALARM", "OK"], outer: ["OK", "ALARM", "OK"], quiet: ["OK"]}
+    assert history.had_data(read[outer], since - timedelta(minutes=1), until)
+    alarms.metric(quiet, Threshold=2)
+    assert "changed" in history.record(quiet, history.alarms([quiet])[quiet], since, until).doubt
+    alarms.client.delete_alarms(AlarmNames=[quiet])
+    assert history.record(quiet, None, since, until).doubt == "there is no such alarm"

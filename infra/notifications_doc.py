@@ -11,7 +11,7 @@ from typing import Any
 from infra import ROOT
 from infra.generated import filled, table
 from troop.chaos.changes import Change
-from troop.chaos.events import Event, Status
+from troop.chaos.events import Abort, Event, Status
 from troop.chaos.letter import bounds, letter
 from troop.chaos.notifications import (
     DETAIL_TYPES,
@@ -112,6 +112,7 @@ _ENDS: Mapping[Status, Mapping[str, Any]] = {
             healthy=(HealthySince(_TARGETS, _after(313.4)),),
         ),
         "verdict": _VERDICT,
+        "abort": Abort(_after(122), "web-errors"),
         "detail": "capacity 3 of 3",
     },
     Status.UNRECOVERED: {

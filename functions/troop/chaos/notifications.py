@@ -203,6 +203,7 @@ def event_notifications(
         "stages": codec.to_document(event.stages) if event.stages else None,
         "settles_at": moments.iso(event.settles_at) if event.settles_at else None,
         "verdict": _verdict(event.verdict) if event.verdict else None,
+        "abort": codec.to_document(event.abort) if event.abort else None,
         "detail": event.detail,
     }
     if event.status in NEWS.get(before, ()):

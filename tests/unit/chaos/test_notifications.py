@@ -159,7 +159,9 @@ def test_the_document_has_stages_and_verdict() -> None:
         "until": "2026-11-20T20:06:12.000Z",
         "went_off": ["web-errors"],
     }
+    assert detail["abort"] == {"at": "2026-11-20T20:01:30.000Z", "alarm": "web-errors"}
     (old,) = notifications_of(in_status(Status.RECOVERED), Status.TERMINATED)
+    assert old.detail["abort"] is None
     assert (old.detail["stages"], old.detail["settles_at"], old.detail["verdict"]) == (None, None, None)
 
 

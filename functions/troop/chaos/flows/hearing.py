@@ -36,10 +36,11 @@ class Hearing:
             group: its name.
             at: when AWS sent the event. A very late one starts no check.
         """
-        if clock_check.is_stale(at, self.clock()):
+        now = self.clock()
+        if clock_check.is_stale(at, now):
             return []
         event_ids = [event_id for event_id, its in self.events.open_groups().items() if its == group]
-        return [self.recovery_check.watch(event_id, at, CALL_SECONDS / len(event_ids)) for event_id in event_ids]
+        return [self.recovery_check.watch(event_id, now, CALL_SECONDS / len(event_ids)) for event_id in event_ids]
 
     def instance_runs(self, instance_id: str, at: datetime) -> list[str]:
         """Records that an instance runs, in the terminations in flight of its group; returns their ids.

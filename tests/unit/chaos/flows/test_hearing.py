@@ -32,6 +32,15 @@ def runs(account: Account, instance_id: str) -> list[str]:
     return account.hear("aws.ec2", {"instance-id": instance_id, "state": "running"})
 
 
+def _behind(answer: Any) -> None:
+    """The group has a target group."""
+    answer["AutoScalingGroups"][0]["TargetGroupARNs"] = ["arn:tg"]
+
+
+def _unhealthy(number: int, operation: str, call: Any) -> Any:
+    return {"TargetHealthDescriptions": []} if operation == "DescribeTargetHealth" else call()
+
+
 def test_a_launch_starts_a_check_that_wakes_the_workflow(
     account: Account, victim: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,6 +84,19 @@ def test_an_event_of_long_ago_starts_nothing(account: Account, victim: str, monk
     with calls(monkeypatch) as operations:
         assert changed(account, at=OVERDUE) == []
     assert operations == []
+
+
+def test_a_late_event_is_no_failure_while_targets_are_slow(
+    account: Account, victim: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may become too old during the looks, and has started them."""
+    monkeypatch.setattr(environment, "sleep", lambda seconds: account.clock.forward(seconds=seconds))
+    recovery.recovery_check.cache_clear()
+    recovery.hearing.cache_clear()
+    account.clock.forward(minutes=14.5)
+    with calls(monkeypatch, changing("DescribeAutoScalingGroups", _behind)), calls(monkeypatch, _unhealthy):
+        assert changed(account, at=OVERDUE) == [WEB]
+    assert account.event(WEB).watch.checks > 25
 
 
 def test_an_event_twice_closes_once(account: Account, victim: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -151,9 +173,6 @@ def test_targets_are_looked_at_for_one_event_at_a_time(
 ) -> None:
     """Several launches of a group at once: the last call looks on, the others end at their next look."""
 
-    def behind(answer: Any) -> None:
-        answer["AutoScalingGroups"][0]["TargetGroupARNs"] = ["arn:tg"]
-
     later = [4]
 
     def sleep(seconds: float) -> None:
@@ -166,12 +185,7 @@ def test_targets_are_looked_at_for_one_event_at_a_time(
     recovery.recovery_check.cache_clear()
     recovery.hearing.cache_clear()
 
-    def unhealthy(number: int, operation: str, call: Any) -> Any:
-        if operation == "DescribeTargetHealth":
-            return {"TargetHealthDescriptions": []}
-        return call()
-
-    with calls(monkeypatch, changing("DescribeAutoScalingGroups", behind)), calls(monkeypatch, unhealthy):
+    with calls(monkeypatch, changing("DescribeAutoScalingGroups", _behind)), calls(monkeypatch, _unhealthy):
         changed(account)
     assert later == [0]
     assert account.event(WEB).watch.checks <= 5 + 115 // 4

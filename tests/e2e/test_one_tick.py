@@ -101,6 +101,8 @@ def _let_time_pass(deployment: Deployment, unit: str) -> None:
         return event if event and event["status"] == "TERMINATED" else None
 
     event = eventually(terminated, BUSY)
+    # The first check is so early that it can still find the group complete, with the instance that ends.
+    eventually(lambda: event["instance_id"] not in deployment.ids(unit) or None, BUSY)
     deployment.dynamodb.update_item(
         TableName=deployment.outputs["EventsTable"],
         Key={"event_id": {"S": event["event_id"]}},

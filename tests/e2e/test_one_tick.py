@@ -18,6 +18,7 @@ from tests.e2e.hearing import Heard, listen_to_the_bus, listen_to_the_topic
 from tests.e2e.roles import UNOBSERVED, allowed, as_role, role_name, role_of
 from troop.chaos.events import Status
 from troop.shared import moments
+from troop.shared.state_keys import SELF_HALT
 from troop.shared.tags import DATA_TAG, DEPLOYMENT_TAG
 
 SCHEMA = jsonschema_rs.validator_for(
@@ -311,7 +312,12 @@ def test_the_switch_by_the_api_takes_effect_at_the_next_tick(deployment: Deploym
     notice = deployment.news.first(lambda document: document["kind"] == "halted")  # type: ignore[attr-defined]
     SCHEMA.validate(notice)
     assert (notice["caller"], notice["reason"]) == (_caller(deployment), "for the test")
-    assert ask("PATCH", "switch", body={"halted": False}).body == ask("GET", "switch").body
+    item = {"key": {"S": SELF_HALT}, "at": {"S": moments.iso(datetime.now(UTC))}, "why": {"S": "three are broken"}}
+    deployment.dynamodb.put_item(TableName=deployment.outputs["StateTable"], Item=item)
+    assert ask("GET", "switch").body["itself"]["why"] == "three are broken"
+    resumed = ask("PATCH", "switch", body={"halted": False}).body
+    assert resumed == ask("GET", "switch").body
+    assert (resumed["halted"], resumed["itself"]) == (False, None)
     assert deployment.tick()["status"] == "SUCCEEDED"
     assert _decision(deployment, CALM)[0] == "already-today"
 

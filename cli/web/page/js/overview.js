@@ -8,7 +8,7 @@ import { ask, once } from "./dialogs.js";
 import { badge, fill, flash, h, headline, kept, link, name, problem, refreshButton, skeleton, table } from "./dom.js";
 import { ending, verdictOf } from "./event_words.js";
 import { ago, loaded, loadedLine, stamp } from "./freshness.js";
-import { clock, count, day as shortDay, eventAddress, hour, kind, moment, money, recoveryTime, sentence, soon, stateKind, unitAddress, unitOf, words } from "./format.js";
+import { clock, count, day as shortDay, eventAddress, hour, kind, moment, money, recoveryTime, sentence, soon, stateKind, timed, unitAddress, unitOf, words } from "./format.js";
 import { awaitsVerdict, inFlight } from "./stages.js";
 import { itself, switchTile } from "./switch.js";
 
@@ -19,13 +19,9 @@ const NAMES = { today: "Today", benchmarks: "The cost", tick: "The next tick", h
 const [QUICK, SLOW] = [["today", "tick", "benchmarks", "health"], ["units", "ahead", "ungrouped", "year"]];
 const TITLES = { today: "Today", next: "Next", cost: "Cost", units: "Units", ungrouped: "Outside Auto Scaling groups" };
 const GRADE = { ok: "good", warn: "warn", fail: "bad" };
-const ISO = /(\d{4}-\d\d-\d\dT[\d:.]+Z)/;
 const FEW = 4; // expected terminations that are visible
 
 const NOT_READ = () => h("p", { class: "muted" }, "Not read yet.");
-
-/** A text of the API, with its times in this machine's time zone. */
-const timed = (text) => text.split(ISO).map((part) => (ISO.test(part) ? moment(part) : part));
 
 export async function show(main, signal) {
   const age = loadedLine();

@@ -8,7 +8,7 @@ import { ask, once } from "./dialogs.js";
 import { badge, field, fill, flash, h, heading, headline, leftOut, link, loading, name, problem, table } from "./dom.js";
 import { ending, lapse, verdictOf } from "./event_words.js";
 import { stamp } from "./freshness.js";
-import { day as shortDay, dayAfter, earliestToday, eventAddress, kind, longDay, moment, plain, recoveryTime, sentence, soon, sourceName, stateKind, unitAddress, who, words } from "./format.js";
+import { day as shortDay, dayAfter, earliestToday, eventAddress, kind, longDay, moment, plain, recoveryTime, sentence, soon, sourceName, stateKind, timed, unitAddress, who, words } from "./format.js";
 import { recoveries } from "./recoveries.js";
 import { updateRow } from "./units.js";
 
@@ -159,7 +159,7 @@ function head(unit, optOut, optIn) {
       ),
     ),
     !unit.known && h("p", { class: "problem" }, "This unit has no groups. Its policy was set in advance, or its name is misspelled."),
-    why && h("p", { class: stateKind(state) === "bad" ? "problem" : "muted" }, part ? "Not now: " : "Skipped: ", name(why), unit.unrecovered && [" (", lapse(unit), ")"]),
+    why && h("p", { class: stateKind(state) === "bad" ? "problem" : "muted" }, part ? "Not now: " : "Skipped: ", h("bdi", { class: "name" }, timed(why)), unit.unrecovered && [" (", lapse(unit), ")"]),
     unit.unrecovered && departure(unit),
     (unit.missing_alarms ?? []).map((alarm) => h("p", { class: "problem" }, "The alarm ", name(alarm), " does not exist. The unit is skipped until it does.")),
   ];

@@ -4,7 +4,7 @@ import { filtersOf, remember } from "./address.js";
 import { get } from "./api.js";
 import { badge, field, fill, h, headline, link, loading, name, problem, refreshButton, select, table } from "./dom.js";
 import { loaded, loadedLine } from "./freshness.js";
-import { count, share, sourceName, stateKind } from "./format.js";
+import { count, share, sourceName, stateKind, timed } from "./format.js";
 
 const AT_ONCE = 2_000; // groups that one load requests
 const STALE = 60_000; // milliseconds, after which the view refreshes the list when it opens
@@ -195,6 +195,6 @@ const COLUMNS = [
   { label: "Last terminated", sort: "last_day", cell: (unit) => unit.last_day },
   {
     label: "Why skipped", sort: "why", wide: true,
-    cell: (unit) => unit.why && h("p", { class: stateKind(unit.state) === "bad" ? "wrong" : unit.takes_part ? "muted" : null }, name(unit.why)),
+    cell: (unit) => unit.why && h("p", { class: stateKind(unit.state) === "bad" ? "wrong" : unit.takes_part ? "muted" : null }, h("bdi", { class: "name" }, timed(unit.why))),
   },
 ];

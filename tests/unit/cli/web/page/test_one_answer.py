@@ -27,6 +27,7 @@ from troop.chaos.guards import REASONS
 from troop.chaos.outlook import NO_GROUPS, Outlook, outlook
 from troop.dashboard.page import page as widget
 from troop.dashboard.views import UnitRow, View
+from troop.shared import moments
 
 
 def _outlooks() -> dict[str, Outlook]:
@@ -43,6 +44,7 @@ def _outlooks() -> dict[str, Outlook]:
 
 OUTLOOKS = _outlooks()
 EMPTY = "\N{EN DASH}"
+MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
 
 
 def test_every_reason_has_a_row() -> None:
@@ -73,7 +75,7 @@ def test_the_command(run: Run, ok: Callable[..., Any], api: FakeApi) -> None:
         text = run("group", name).stdout
         for shown in (rows[name], text):
             assert f" {_takes_part(one)} " in f"{shown} ".replace("\n", " "), name
-            assert one.why in shown, name
+            assert show.timed(one.why) in shown, name
         moment = _documents()[name]["next_possible"]
         possible = show.moment(moment) if moment else "not while this is so"
         assert re.search(f"next possible +{re.escape(possible)}", text), name
@@ -99,6 +101,11 @@ def test_the_widgets(name: str) -> None:
     assert row.is_left_out is not one.takes_part
 
 
+def _on_the_page(why: str) -> str:
+    """Returns a text of the API with its moments as a British browser shows them."""
+    return MOMENT.sub(lambda match: f"{moments.parse(match[0]):%d %b %Y, %H:%M:%S} UTC", why)
+
+
 def test_the_page(looking: Looking) -> None:
     looking.world.units.clear()
     _fill(looking.world)
@@ -107,7 +114,8 @@ def test_the_page(looking: Looking) -> None:
     expect(page.locator("tbody tr")).to_have_count(len(OUTLOOKS))
     rows = {row[0].strip(): row for row in (r.split("\t") for r in page.locator("tbody tr").all_inner_texts())}
     for name, one in OUTLOOKS.items():
-        assert (rows[name][2].strip(), rows[name][-1].strip()) == (_takes_part(one), one.why or EMPTY), name
+        shown = (rows[name][2].strip(), rows[name][-1].strip())
+        assert shown == (_takes_part(one), _on_the_page(one.why) or EMPTY), name
     looking.server.overview.forget()  # it may have read units for the first view
     looking.go("overview")
     for state, number in _counts().items():
@@ -117,7 +125,7 @@ def test_the_page(looking: Looking) -> None:
         expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
         expect(page.locator(".headline .badge")).to_have_text("takes part" if one.takes_part else one.state)
         if one.why:
-            expect(page.locator("main")).to_contain_text(one.why)
+            expect(page.locator("main")).to_contain_text(_on_the_page(one.why))
         skipped = page.get_by_role("region", name="Next termination").get_by_text("None while the unit is skipped")
         expect(skipped).to_have_count(0 if one.takes_part else 1)
         if not one.takes_part and one.next_possible:

@@ -80,7 +80,7 @@ DEPLOYMENTS: Mapping[str, Mapping[str, Any]] = {
     "Fleets": {"benchmarks": True},
     "Health": {},
     "Leashed": {"leashed": True},
-    "OneTick": {"max_in_flight": 5, "key": KEY, "tags": {"CostCenter": "1234"}},
+    "OneTick": {"max_in_flight": 5, "key": KEY, "tags": {"CostCenter": "1234"}, "weekly_letter": True},
     "Smoke": {"benchmarks": True, "own_data": True, "allowed_targets": ["127.0.0.1:1-65535"]},
 }
 """Deployment -> its settings, besides those of :func:`_context`. They are synthesised together."""
@@ -228,11 +228,16 @@ class Deployment:
         """Lets the redrive's own schedule call it once, in a moment."""
         self._call_once("RedriveSchedule")
 
+    def write_letter(self) -> None:
+        """Lets the letter's own schedule call its function once, in a moment."""
+        self._call_once("LetterSchedule")
+
     def _call_once(self, part: str) -> None:
         """A moment that is over before the schedule has it would never come: then it is given a later one."""
         for ahead in (2, 4, 8, 16, 32):
             soon = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=ahead)
-            self.change_schedule(part, ScheduleExpression=f"at({soon:%Y-%m-%dT%H:%M:%S})")
+            expression = f"at({soon:%Y-%m-%dT%H:%M:%S})"
+            self.change_schedule(part, ScheduleExpression=expression, ScheduleExpressionTimezone="UTC")
             if datetime.now(UTC) < soon:
                 return
         raise AssertionError(f"the schedule {part} takes longer to change than half a minute")

@@ -58,7 +58,7 @@ def listen_to_the_topic(deployment: Deployment) -> Heard:
     """Subscribes as docs/reference/notifications.md says, to some kinds only."""
     queue = Heard(deployment.account, "tick-news")
     queue.let_in(deployment.outputs["NewsTopicArn"])
-    kinds = {"kind": ["terminated", "recovered", "halted", "policy-changed"]}
+    kinds = {"kind": ["terminated", "recovered", "halted", "policy-changed", "weekly-letter"]}
     deployment.account.client("sns").subscribe(
         TopicArn=deployment.outputs["NewsTopicArn"],
         Protocol="sqs",

@@ -346,6 +346,15 @@ def test_lost_notification_is_sent_late(deployment: Deployment) -> None:
     assert sum(map(int, left.values())) == 0
 
 
+def test_weekly_letter_reaches_those_who_listen(deployment: Deployment) -> None:
+    deployment.write_letter()
+    letter = deployment.news.first(lambda document: document["kind"] == "weekly-letter")  # type: ignore[attr-defined]
+    SCHEMA.validate(letter)
+    assert letter["letter"] == [f"{letter['first']} to {letter['last']}: no terminations."]
+    report = deployment.view.api.get("events", {"limit": "100"}).body["events"]
+    assert report, "those of today are no part of the last week"
+
+
 def test_no_role_may_do_what_it_never_does(deployment: Deployment) -> None:
     deployment.view.api.get("events")
     deployment.view.api.get("events/2026-01-01~nobody")

@@ -205,6 +205,7 @@ def _day_bounds(text: str, now: datetime) -> dict[str, str | None]:
 
 
 def _follow(client: TroopClient, query: Mapping[str, str], limit: int, as_json: bool) -> None:
+    lines: dict[str, str] = {}
     for event in changes(client, query, limit, time.sleep):
         if as_json:
             show.line(event)
@@ -214,7 +215,10 @@ def _follow(client: TroopClient, query: Mapping[str, str], limit: int, as_json: 
             after = f" after {recovered}" if recovered != show.NOTHING else ""
             after += f" (verdict {verdict})" if verdict else ""
             suffix = f": {detail}" if detail != show.NOTHING else ""
-            show.say(f"{when}  {unit} ({group})  {status}{after}  {instance}{suffix}")
+            line = f"{when}  {unit} ({group})  {status}{after}  {instance}{suffix}"
+            if lines.get(event["event_id"]) != line:  # a line has no stages
+                lines[event["event_id"]] = line
+                show.say(line)
 
 
 def changes(
@@ -226,8 +230,8 @@ def changes(
     began = query.get("since", moments.iso(datetime.now(UTC)))
     while True:
         for event in reversed(batch):
-            if seen.get(event["event_id"]) != event:
-                seen[event["event_id"]] = event
+            before, seen[event["event_id"]] = seen.get(event["event_id"]), event
+            if before is None or _news(before) != _news(event):
                 yield event
         # Events before the earliest open one no longer change; a leashed event may still become a claim.
         unfinished = [e["at"] for e in seen.values() if e["status"] in _OPEN or course.awaits_verdict(e)]
@@ -236,3 +240,8 @@ def changes(
         seen = {key: event for key, event in seen.items() if event["at"] >= since}
         sleep(_POLL_SECONDS)
         batch = client.events({**query, "since": since}, _FOLLOWED)
+
+
+def _news(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the event without what every check of its group changes."""
+    return {key: value for key, value in event.items() if key != "short_at"}

@@ -13,6 +13,7 @@ import pytest
 
 from cli.client.api import Answer
 from cli.client.client import TroopClient
+from cli.commands import events as events_command
 from cli.commands.events import changes
 from cli.shared.errors import Exit
 from cli.shared.times import parse_moment
@@ -154,6 +155,19 @@ def test_following_tells_what_is_new_and_what_changes_and_nothing_twice(client: 
     assert api.calls[1][2]["since"] == "2026-11-20T10:00:00.000Z"  # of the earliest that may still change
 
 
+def test_following_tells_of_stages_but_not_of_every_check(client: TroopClient, api: FakeApi) -> None:
+    first = judged(status="TERMINATED", verdict=None, settles_at=None, stages=None, short_at="2026-11-20T10:00:05.000Z")
+    looks = iter(
+        [
+            lambda: api.events.__setitem__(0, first | {"short_at": "2026-11-20T10:00:10.000Z"}),
+            lambda: api.events.__setitem__(0, first | {"stages": judged()["stages"]}),
+        ]
+    )
+    api.events = [first]
+    followed = changes(client, {}, 25, lambda _: next(looks)())
+    assert [e["stages"] is None for e in itertools.islice(followed, 2)] == [True, False]
+
+
 def test_following_looks_back_to_what_may_still_change(client: TroopClient, api: FakeApi) -> None:
     api.events = [event("new", "2026-11-21"), event("slow", "2026-11-20", "TERMINATED"), event("old", "2026-11-19")]
     looks = iter([lambda: api.events.__setitem__(1, event("slow", "2026-11-20", "UNRECOVERED"))])
@@ -169,6 +183,13 @@ def test_followed_events_are_one_object_a_line(run: Run, api: FakeApi) -> None:
     assert result.exit_code == Exit.INTERRUPTED
     assert [json.loads(line)["unit"] for line in result.stdout.splitlines()] == ["a", "b"]
     assert "a (a-v1)  RECOVERED after 12.5 s" in run("events", "-f").stdout
+
+
+def test_a_stage_adds_no_line_to_those_for_people(run: Run, api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    hit = judged(status="TERMINATED", verdict=None, settles_at=None, recovery_seconds=None)
+    monkeypatch.setattr(events_command, "changes", lambda *_: iter([hit | {"stages": None}, hit, judged()]))
+    lines = run("events", "-f").stdout.splitlines()
+    assert [line.split("  ")[2] for line in lines] == ["TERMINATED", "RECOVERED after 3 min 10 s (verdict BROKEN)"]
 
 
 def lines_of(text: str) -> list[list[str]]:

@@ -152,6 +152,7 @@ def describe(event: Mapping[str, Any]) -> None:
     """Prints an event, as GET /events/{id} returns it, for people."""
     verdict, judgement = course.verdict(event), event.get("verdict") or {}
     exception = event.get("terminated_at") and exception_of(event["method"], event.get("os_shutdown"))
+    abort = event.get("abort") if not event.get("terminated_at") else None  # the course has that of a termination
     facts = [
         ("event", event["event_id"]),
         ("unit", event["unit"]),
@@ -160,6 +161,7 @@ def describe(event: Mapping[str, Any]) -> None:
         ("claimed", show.moment(event["at"])),
         ("status", event["status"]),
         ("detail", event["detail"]),
+        ("went off", f"alarm {abort['alarm']} at {show.moment(abort['at'])}" if abort else ""),
         ("hypothesis", course.hypothesis(event)),
         ("stop alarms", (event.get("hypothesis") or {}).get("stop_alarms")),
         ("verdict", verdict),

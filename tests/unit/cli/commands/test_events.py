@@ -261,6 +261,20 @@ def test_an_awaited_verdict_says_from_when_on_it_can_come(run: Run, api: FakeApi
     assert any(line[0] == "why" and "can be judged from" in line[1] for line in lines)
 
 
+def test_a_claim_that_an_alarm_stopped_names_it(run: Run, api: FakeApi) -> None:
+    stopped: dict[str, Any] = {
+        "terminated_at": None,
+        "recovered_at": None,
+        "recovery_seconds": None,
+        "stages": None,
+        "verdict": None,
+    }
+    api.events = [judged(status="ABANDONED", detail="an alarm went off first", **stopped, settles_at=None)]
+    result = run("events", "2026-11-20#web")
+    assert ["went off", "alarm errors at 2026-11-20 10:01:30 UTC"] in lines_of(result.stdout)
+    assert "course" not in result.stdout
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [("web", "is no event's id"), ("2026-11-20#web --unit web", "remove --unit"), ("2026-11-20#web -f", "--follow")],

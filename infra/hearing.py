@@ -35,8 +35,18 @@ HEARD: Mapping[str, tuple[str, events.EventPattern]] = {
             detail={"state": ["running"]},
         ),
     ),
+    "Alarms": (
+        "Alarms that go off",
+        events.EventPattern(
+            source=["aws.cloudwatch"],
+            detail_type=["CloudWatch Alarm State Change"],
+            detail={"state": {"value": ["ALARM"]}},
+        ),
+    ),
 }
-"""Rule -> what it matches. A rule cannot know which groups have a termination in flight: the function finds out."""
+"""Rule -> what it matches. A rule cannot know which groups and alarms have a termination in flight: the function finds
+out.
+"""
 
 
 class Hearing(Construct):

@@ -8,7 +8,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop.chaos.aws.outcome_metrics import emit_closed, emit_verdicts
-from troop.chaos.wiring.recovery import hearing
+from troop.chaos.wiring.recovery import alarm_stop, hearing
 from troop.shared import moments
 from troop.shared.aws.logs import step
 from troop.shared.wiring import environment
@@ -24,7 +24,10 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     at, detail = moments.parse(event["time"]), event["detail"]
     if event["source"] == "aws.ec2":
         return {"events": hearing().instance_runs(detail["instance-id"], at)}
-    observations = hearing().group_changed(detail["AutoScalingGroupName"], at)
+    if event["source"] == "aws.cloudwatch":
+        observations = alarm_stop().went_off(detail["alarmName"], moments.parse(detail["state"]["timestamp"]))
+    else:
+        observations = hearing().group_changed(detail["AutoScalingGroupName"], at)
     for observation in observations:
         logger.info("recovery_check", **observation.logged)
         if observation.closed:

@@ -118,7 +118,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | state("in-flight", "unit#*", "unrecovered", "broken", "self-halt"),
     "HearRole": function_grants("Hear")
     | WATCH
-    | state("in-flight", "unit#*", "unrecovered", "broken", "self-halt")
+    | state("in-flight", "day#*", "unit#*", "unrecovered", "broken", "self-halt")
     | allow("*", "autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstances")
     | allow("<Events.Arn>/index/by-open", "dynamodb:Query"),
     "SweepRole": function_grants("Sweep")

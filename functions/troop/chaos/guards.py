@@ -171,12 +171,8 @@ def only_protected_instances(facts: Facts, group: Group) -> str | None:
 def stop_alarm(facts: Facts) -> Refusal | None:
     if facts.alarms is None:
         return None
-    hypothesis = facts.policy.hypothesis
-    for name in hypothesis.alarms:
-        state = facts.alarms.get(name, "unknown: there is no such alarm")
-        if state != "OK":  # INSUFFICIENT_DATA is no evidence of health
-            return Refusal("stop-alarm", f"{hypothesis.role_of(name)} {name} is {state}")
-    return None
+    objection = facts.policy.hypothesis.objection(facts.alarms)
+    return Refusal("stop-alarm", objection) if objection else None
 
 
 def too_soon(facts: Facts) -> Refusal | None:

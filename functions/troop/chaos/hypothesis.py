@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -24,6 +25,14 @@ class Hypothesis:
         """All alarms, each once. All of them must be OK at the claim, and each one stops chaos for the unit."""
         return tuple(dict.fromkeys(self.success_alarms + self.stop_alarms))
 
-    def role_of(self, alarm: str) -> str:
-        """Returns what an alarm is here, in words that precede its name."""
-        return "success alarm" if alarm in self.success_alarms else "stop alarm"
+    def objection(self, states: Mapping[str, str]) -> str:
+        """Names the first alarm that is not OK, with its state; "" if all are. No other state is evidence of health.
+
+        Args:
+            states: CloudWatch's, by the name of the alarm, without alarms that do not exist.
+        """
+        for name in self.alarms:
+            state = states.get(name, "unknown: there is no such alarm")
+            if state != "OK":
+                return f"{'success' if name in self.success_alarms else 'stop'} alarm {name} is {state}"
+        return ""

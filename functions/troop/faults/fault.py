@@ -110,6 +110,7 @@ class Fault:
         was_over: checks whether a response shows that the instance was already gone.
         refused_if_protected: AWS itself refuses it for an instance that its owner protects in EC2. Without this Troop
             checks the protection again before it repeats a request.
+        irreversible: says, for an event whose alarm has gone off, why what the fault has done is not undone.
         fallback: explains a shutdown of the operating system by a fault that has none; "" if that is not possible.
     """
 
@@ -123,4 +124,5 @@ class Fault:
     over: Callable[[Instance], Answer | None] = lambda _: None
     was_over: Callable[[Any], bool] = lambda _: False
     refused_if_protected: bool = False
+    irreversible: str = "a termination cannot be undone"
     fallback: str = ""

@@ -84,7 +84,7 @@ WRITERS: dict[str, tuple[str, ...]] = {
     SWITCH: ("api",),
     EARLIER_TABLES: ("api", "decide"),
     IN_FLIGHT: ("api", "check_recovery", "hear", "sweep", "terminate"),
-    DAY: ("api", "sweep", "terminate"),
+    DAY: ("api", "hear", "sweep", "terminate"),
     UNIT: ("api", "check_recovery", "decide", "hear", "sweep", "terminate"),
     UNRECOVERED: ("api", "check_recovery", "hear", "sweep"),
     BROKEN: ("check_recovery", "hear", "sweep"),

@@ -19,6 +19,7 @@ from troop.chaos.events import (
     USUAL_CAUSES,
     WITHOUT_TERMINATION,
     AbandonReason,
+    Abort,
     Event,
     Status,
     fault_named,
@@ -119,7 +120,7 @@ class EventTable:
             event,
             "SET attempted_at = if_not_exists(attempted_at, :now), os_shutdown = if_not_exists(os_shutdown, :shutdown)"
             " ADD attempts :one",
-            "#status = :claimed AND execution = :execution",
+            "#status = :claimed AND execution = :execution AND attribute_not_exists(#abort)",
             {
                 ":now": moments.iso(now),
                 ":one": 1,
@@ -130,6 +131,22 @@ class EventTable:
             ReturnValues="ALL_NEW",
         )
         return from_item(answer["Attributes"])
+
+    def record_abort(self, event: Event, abort: Abort, detail: str) -> Event:
+        """Records the first alarm that went off, in an event in flight or one that awaits its verdict. No attempt can
+        follow. Returns the updated event.
+
+        Raises:
+            StepRefused: the event has another status than it was read with, or has an abort, or is over.
+        """
+        values = {":abort": codec.to_document(abort), ":detail": detail[:LONGEST_NOTE], ":status": event.status.value}
+        self._step(
+            event,
+            "SET #abort = :abort, detail = :detail",
+            "#status = :status AND attribute_exists(#open) AND attribute_not_exists(#abort)",
+            values,
+        )
+        return replace(event, abort=abort, detail=detail[:LONGEST_NOTE])
 
     def record_os_shutdown(self, event: Event) -> Event:
         """Records that the operating system will be shut down although the fault has no shutdown. This precedes
@@ -309,6 +326,7 @@ class EventTable:
         values: dict[str, Any],
         **more: str,
     ) -> Any:
+        names = {f"#{name}": name for name in ("status", "abort", "open") if f"#{name}" in f"{update} {condition}"}
         try:
             return write(
                 self.client.update_item,
@@ -317,7 +335,7 @@ class EventTable:
                 Key=_key(event.event_id),
                 UpdateExpression=update,
                 ConditionExpression=condition,
-                ExpressionAttributeNames={"#status": "status"},
+                ExpressionAttributeNames=names,
                 ExpressionAttributeValues=typed(values),
                 **more,
             )
@@ -325,6 +343,7 @@ class EventTable:
             raise StepRefused(f"{event.event_id} is not as this step needs it ({condition})") from None
 
     def _closing(self, event: Event, closed: Event) -> dict[str, Any]:
+        names = {"#status": "status", "#open": "open"}
         values: dict[str, Any] = {
             ":from": event.status.value,
             ":status": closed.status.value,
@@ -342,11 +361,14 @@ class EventTable:
                 codec.to_document(closed.replacement),
             )
         update = _with_remarks(update, values, closed)
+        if closed.abort:
+            update, values[":abort"] = f"{update}, #abort = :abort", codec.to_document(closed.abort)
+            names["#abort"] = "abort"
         if closed.cause:
             update, values[":cause"] = f"{update}, cause = :cause", closed.cause.value
         if closed.verdict:
             update, values[":verdict"] = f"{update}, verdict = :verdict", codec.to_document(closed.verdict)
-        condition, names = "#status = :from", {"#status": "status", "#open": "open"}
+        condition = "#status = :from"
         if closed.settles_at:
             update += ", settles_at = :settles_at, #open = :settles"
             values |= {":settles_at": moments.iso(closed.settles_at), ":settles": EVENT_SETTLES}

@@ -11,7 +11,7 @@ from typing import Any
 from troop.chaos.aws.event_table import EventTable, StepRefused
 from troop.chaos.aws.groups import instance_gone
 from troop.chaos.claim_rules import is_stale, reconciled
-from troop.chaos.events import Event, Status
+from troop.chaos.events import AbandonReason, Event, Status
 from troop.chaos.flows import clock_check
 from troop.chaos.flows.recovery_check import RecoveryCheck
 from troop.chaos.recovery import CONFIRM_WAIT, verdict_lost, watch_lost
@@ -93,7 +93,8 @@ class Sweep:
                 detail = f"{detail}; {event.detail}"
             if status is not Status.TERMINATED:
                 in_doubt = status is Status.ABANDONED and event.attempts > 0
-                return self.events.close(event, status, detail, in_doubt=in_doubt)
+                cause = AbandonReason.ALARM if event.abort and status is Status.ABANDONED else None
+                return self.events.close(event, status, detail, cause=cause, in_doubt=in_doubt)
             self.events.record_termination(event, event.attempted_at or event.at, detail)
             return self._check(event_id, started)
         if watch_lost(event, self.clock()):

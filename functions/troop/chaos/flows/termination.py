@@ -16,7 +16,7 @@ from troop.chaos.aws.account_reader import AccountReader
 from troop.chaos.aws.claim_transaction import ClaimRefused, ClaimTransaction
 from troop.chaos.aws.decision_table import DecisionTable
 from troop.chaos.aws.event_table import LONGEST_NOTE, EventTable, StepRefused
-from troop.chaos.aws.groups import instance_gone, read_groups
+from troop.chaos.aws.groups import alarm_states, instance_gone, read_groups
 from troop.chaos.aws.termination_protection import is_protected, without_protected
 from troop.chaos.aws.terminator import BUSY, SkipRejected, TerminationRefused, Terminator
 from troop.chaos.aws.unit_groups import read_members
@@ -174,6 +174,8 @@ class Termination:
             if event.attempts:
                 return event  # a request that was sent cannot be cancelled; a sweep determines the outcome
             return self._abandon(event, switched_off(switch), AbandonReason.SWITCHED_OFF)
+        if why := self._alarm(event):
+            return event if event.attempts else self._abandon(event, why, AbandonReason.ALARM)
         if is_on_demand(event.event_id) and not event.attempts and (why := self._against(event)):
             if self._is_gone(event):
                 return self.events.close(event, Status.GONE_ELSEWHERE, BY_SOMEBODY_ELSE)
@@ -215,6 +217,19 @@ class Termination:
         if answer is Answer.LEFT:
             return self._abandon(event, "the instance lives, but has left the service of its group")
         return self.events.close(event, Status.GONE_ELSEWHERE, BY_SOMEBODY_ELSE)
+
+    def _alarm(self, event: Event) -> str:
+        """Returns the objection of an alarm, "" for none. It reads the alarms just before the first attempt: one can
+        have gone off since the claim. After an attempt they tell of the termination itself, perhaps.
+
+        Raises:
+            ClientError, BotoCoreError: they cannot be read. A retry reads them again, and nothing is terminated before.
+        """
+        if event.abort:
+            return f"alarm {event.abort.alarm} went off"
+        if event.attempts or event.hypothesis is None:
+            return ""
+        return event.hypothesis.objection(alarm_states(self.reader.client("cloudwatch"), event.hypothesis.alarms))
 
     def _is_gone(self, event: Event) -> bool:
         return instance_gone(self.reader.ec2, self.reader.autoscaling, event.instance_id)

@@ -7,6 +7,7 @@ from functools import cache
 from troop.chaos.aws.alarm_history import AlarmHistory
 from troop.chaos.aws.balancers import Balancers
 from troop.chaos.aws.task_tokens import TaskTokens
+from troop.chaos.flows.alarm_stop import AlarmStop
 from troop.chaos.flows.hearing import Hearing
 from troop.chaos.flows.judgement import Judgement
 from troop.chaos.flows.recovery_check import RecoveryCheck
@@ -34,6 +35,11 @@ def recovery_check() -> RecoveryCheck:
 @cache
 def hearing() -> Hearing:
     return Hearing(client("autoscaling"), tables.events(), recovery_check(), environment.now)
+
+
+@cache
+def alarm_stop() -> AlarmStop:
+    return AlarmStop(tables.events(), recovery_check(), environment.now)
 
 
 @cache

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cli.shared import show
-from troop.chaos.changes import ITSELF
-from troop.shared.state_keys import REAPER_OFF, SCHEDULES_OFF
+from troop.shared.state_keys import ITSELF, REAPER_OFF, SCHEDULES_OFF
 
 SWITCH = "the switch"
 

@@ -8,10 +8,7 @@ from datetime import date, datetime
 from typing import Any
 
 from troop.chaos.policy import PARSERS
-from troop.shared.state_keys import UNIT
-
-ITSELF = "itself"
-"""The key with which a change of the switch records that it ended the halt that the deployment had given itself."""
+from troop.shared.state_keys import ITSELF, UNIT
 
 BESIDE = frozenset({ITSELF, "unrecovered"})
 """The keys of a record whose values are in other items than the changed one."""

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from troop.chaos.changes import BESIDE, ITSELF, Change, request_of
+from troop.chaos.changes import BESIDE, Change, request_of
 from troop.chaos.events import Event, Status, exception_of
 from troop.chaos.replacements import comparison
 from troop.chaos.self_halt import SelfHalt
@@ -21,7 +21,7 @@ from troop.chaos.strays import StrayRecord
 from troop.chaos.verdict import Verdict, VerdictValue
 from troop.chaos.verdict_rules import went_off
 from troop.shared import codec, moments
-from troop.shared.state_keys import REAPER_OFF, SCHEDULES_OFF, SELF_HALT, SWITCH, UNIT
+from troop.shared.state_keys import ITSELF, REAPER_OFF, SCHEDULES_OFF, SELF_HALT, SWITCH, UNIT
 
 SCHEMA = 1
 """The version of the documents. A version can get additional fields; no field is removed or changes its meaning."""

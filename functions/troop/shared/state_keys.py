@@ -13,6 +13,9 @@ SWITCH = "switch"
 REAPER_OFF = "reaper_off"
 """The switch's attribute that turns the reaper off."""
 
+ITSELF = "itself"
+"""The key with which a change of the switch records that it ended the halt that the deployment had given itself."""
+
 SCHEDULES_OFF = "schedules_off"
 """The switch's attribute with which schedules start no runs of benchmarks."""
 

@@ -9,13 +9,13 @@ from datetime import datetime
 from typing import Any
 
 from troop.chaos.aws.change_table import ChangeTable
-from troop.chaos.changes import ITSELF, Author, Change, request_of, version_of
+from troop.chaos.changes import Author, Change, request_of, version_of
 from troop.chaos.events import SCHEMA
 from troop.shared import moments
 from troop.shared.aws.dynamo import plain, typed
 from troop.shared.aws.throttling import Sleep, ThrottledError
 from troop.shared.aws.transact import ConditionFailed, transact
-from troop.shared.state_keys import BROKEN, SELF_HALT, SWITCH, UNIT, UNRECOVERED
+from troop.shared.state_keys import BROKEN, ITSELF, SELF_HALT, SWITCH, UNIT, UNRECOVERED
 
 Item = Mapping[str, Any]
 

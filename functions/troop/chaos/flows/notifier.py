@@ -20,7 +20,7 @@ from troop.chaos.aws.event_queries import EventFilter, EventQueries
 from troop.chaos.aws.state_table import self_halt_of
 from troop.chaos.aws.streams import Record
 from troop.chaos.aws.topic import Topic
-from troop.chaos.changes import ITSELF, Change, request_of
+from troop.chaos.changes import Change, request_of
 from troop.chaos.events import Event, Status
 from troop.chaos.notifications import (
     WRITTEN_WITHIN,
@@ -34,7 +34,7 @@ from troop.chaos.notifications import (
 )
 from troop.chaos.slowness import LATEST, RECENT, usual
 from troop.shared.aws.dynamo import jsonable, plain
-from troop.shared.state_keys import SELF_HALT, STRAYS, SWITCH, UNIT
+from troop.shared.state_keys import ITSELF, SELF_HALT, STRAYS, SWITCH, UNIT
 
 _CHANGES_READ = 25
 """The changes that one query returns: people make few of the switch within a minute."""

@@ -5,7 +5,7 @@ at the moment something happened, not by what a function believed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
@@ -35,7 +35,10 @@ LEGAL = {
 IN_FLIGHT = ("CLAIMED", "TERMINATED")
 WITHOUT_TERMINATION = ("GONE_ELSEWHERE", "ABANDONED")
 MAY_CHANGE = {"open", "token"}
-"""The attributes that may change after an event's end. Besides, the verdict may come later, once."""
+"""The attributes that may change after an event's end."""
+
+AWAITED = frozenset({"abort", "detail", "verdict"})
+"""Those that may change as long as the verdict is awaited."""
 
 FINAL = {"RECOVERED", "UNRECOVERED", "GROUP_DELETED", "GONE_ELSEWHERE", "ABANDONED"}
 
@@ -95,6 +98,7 @@ class Checks:
                 seen.setdefault(operation, {}).setdefault(request["AutoScalingGroupName"], []).append(answer)
             elif operation == "describe_alarms":
                 seen.setdefault(operation, []).append(answer)
+                seen.setdefault("alarms now", []).append(answer)
 
     def failed(self, operation: str) -> None:
         """A call to which its function gets no answer that it could trust."""
@@ -158,9 +162,22 @@ class Checks:
             self.fail(f"{new['event_id']['S']} was changed after its end")
         elif old and old["instance_id"] != new["instance_id"] and after != "LEASHED":
             self.fail(f"{new['event_id']['S']} changed its instance")
+        elif old and after == "CLAIMED" and old.get("attempts") != new.get("attempts"):
+            self._attempt(old, new)
         elif after == "CLAIMED" and "attempted_at" in new:
             self._world.notes["attempts"] = new["event_id"]["S"]
         self.verdicts.changed(old or {}, new)
+
+    def _attempt(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+        """An attempt is counted: no alarm is known to have gone off, and before the first one all were read again."""
+        event_id, notes = new["event_id"]["S"], self._world.notes
+        notes["attempts"] = event_id
+        if "abort" in old:
+            self.fail(f"{event_id} is attempted after an alarm has stopped it")
+        states = _states(notes["seen"].get("alarms now", ()))
+        for name in self.verdicts.alarms_of(new) if "attempts" not in old else ():
+            if states.get(name) != "OK":
+                self.fail(f"{event_id} is attempted though its alarm {name} is {states.get(name)} after the claim")
 
     def _claim(self, event: Mapping[str, Any]) -> None:
         world = self._world
@@ -193,6 +210,7 @@ class Checks:
         if leashed or switch.get("halted", {"BOOL": False})["BOOL"]:
             self.fail(f"{event_id} is claimed after the switch was set")
         self.verdicts.claimed(plain)
+        world.notes["seen"]["alarms now"] = []
         self._policy(event_id, unit, plain)
         if "unrecovered" in world.dynamo.item("State", f"unit#{unit}"):
             self.fail(f"{event_id} is claimed of a unit that has not recovered")
@@ -268,8 +286,7 @@ class Checks:
         answers = seen.get("describe_instance_refreshes", {}).get(plain["group"])
         if not answers or any(r["Status"] == "InProgress" for a in answers for r in a["InstanceRefreshes"]):
             self.fail(f"{event_id} is claimed during an instance refresh, or nobody has looked")
-        read = [alarm for answer in seen.get("describe_alarms", []) for kind in answer.values() for alarm in kind]
-        states = {alarm["AlarmName"]: alarm["StateValue"] for alarm in read}
+        states = _states(seen.get("describe_alarms", ()))
         named = [item.get(key, {"S": ""})["S"] for key in ("stop_alarms", "success_alarms")]
         for name in ",".join(named).replace(",", " ").split():
             if states.get(name) != "OK":
@@ -308,6 +325,8 @@ class Checks:
             self.fail(f"{name} is terminated past the deadline")
         if self._halted_since is not None and self._halted_since < world.notes["began"]:
             self.fail(f"{name} is terminated by a try that began after a halt")
+        if "abort" in stored and self.verdicts.stopped[event_id] < world.notes["began"]:
+            self.fail(f"{name} is terminated by a try that began after an alarm had stopped its event")
         since = self.verdicts.halted_since
         if since is not None and since < world.notes["began"]:
             self.fail(f"{name} is terminated by a try that began after the deployment had halted itself")
@@ -339,6 +358,9 @@ class Checks:
                 self.fail(f"{name} was terminated by us, its event says {events[event_id]['status']['S']}")
         for event_id, event in events.items():
             status = event["status"]["S"]
+            untried = status == "ABANDONED" and "attempts" not in event
+            if "abort" in event and untried and event["cause"]["S"] != "alarm":
+                self.fail(f"{event_id} was stopped by an alarm, and is abandoned because of {event['cause']['S']}")
             if event_id in self.ours.values() and "os_shutdown" not in event:
                 self.fail(f"{event_id} does not say whether the operating system was shut down")
             if status in ("RECOVERED", "UNRECOVERED", "GROUP_DELETED"):
@@ -364,7 +386,13 @@ class Checks:
                 self.fail(f"the last termination of {unit} is said to be {last_termination}, and was {true}")
 
 
+def _states(answers: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """The state of each alarm in the last answer with it."""
+    alarms = [alarm for answer in answers for kind in answer.values() for alarm in kind]
+    return {alarm["AlarmName"]: alarm["StateValue"] for alarm in alarms}
+
+
 def _changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> set[str]:
     """The attributes of an event that differ, and must not after its end."""
-    later = {"verdict"} - old.keys()
+    later = AWAITED if "settles_at" in old and "verdict" not in old else frozenset()
     return {key for key in {*old, *new} - MAY_CHANGE - later if old.get(key) != new.get(key)}

@@ -140,11 +140,10 @@ def _world(dice: random.Random) -> World:
         dice.choice((1, 2, 5)),
         dice.choice(faults.names()),
         dice.random() < 0.1,
-        dice.choice((0, 1, 2, 3)),
+        dice.choice((0, 1, 2, 3, 3)),
     )
     world = World(dice, chosen, opens - timedelta(minutes=1), trouble)
     world.delivery = delivery
-    world.is_reliable = is_reliable
     world.is_upgraded = not is_reliable and dice.random() < 0.05
     world.bus.hear = partial(hear, world)
     for name in NAMES:
@@ -159,7 +158,7 @@ def _world(dice: random.Random) -> World:
         group.target_groups = [f"tg-{name}-{n}" for n in range(dice.choice((0, 0, 0, 0, 1, 2)))]
         group.failing = dice.choice((0, 0, 0, 0, 1, 3))
         world.fleet.add(group)
-        if dice.random() < 0.6:
+        if dice.random() < 0.5:
             unit = name.partition("-")[0]
             world.dynamo.write("GroupTags", {"unit": {"S": unit}} | _hypothesis(dice, unit))
     return world
@@ -174,7 +173,7 @@ def _hypothesis(dice: random.Random, unit: str) -> dict[str, Any]:
     if dice.random() < 0.3:
         item["stop_alarms"] = {"S": dice.choice(alarms)}
     if dice.random() < 0.4:
-        item["recovery_within"] = {"N": dice.choice(("20", "60", "150"))}
+        item["recovery_within"] = {"N": dice.choice(("30", "100", "200"))}
     return item
 
 
@@ -211,15 +210,18 @@ def _start(world: World, at: float, stalled: float) -> None:
 
 def _rest(world: World) -> None:
     """Nothing fails any more, and nobody changes anything: halted ticks sweep up what is left."""
+    world.is_resting = True
     world.faults = replace(world.faults, call=0, kill=0, people=0, slow=0, clock=0, abort=0, twin=0)
     world.dynamo.write(
         "State", world.dynamo.item("State", "switch") | {"key": {"S": "switch"}, "halted": {"BOOL": True}}
     )
 
     def sweeps() -> None:
-        for _ in range(4):
+        for _ in range(8):  # a last recovery is known first, and its verdict comes after that
             world.stage.pause(900)
             sweep(world, 4)
+            if not any("open" in event for event in world.dynamo.tables["Events"].values()):
+                break
 
     world.stage.spawn("rest", sweeps, world.stage.now)
     world.stage.run()

@@ -71,7 +71,7 @@ def nobody_looks_again(patch: Patch) -> None:
 def _reliable(world: World) -> None:
     """Nothing goes wrong, and no event is lost."""
     mutants.faults(call=0, kill=0, slow=0, clock=0, people=0, twin=0)(world)
-    world.delivery, world.is_reliable, world.is_upgraded = Delivery(), True, False
+    world.delivery, world.is_upgraded = Delivery(), False
 
 
 def _balanced(world: World) -> None:

@@ -10,14 +10,20 @@ from typing import Any
 
 from tests.model import mutants, mutants_of_recoveries
 from tests.model.alarms import ALARM, NAMES, OK
+from tests.model.bus import Delivery
 from tests.model.mutants import Focus, Mutant, Patch
+from tests.model.people import People
 from tests.model.world import World
 from troop.chaos import self_halt, verdict_rules
 from troop.chaos.aws.alarm_history import AlarmHistory
+from troop.chaos.aws.broken_units import BrokenUnits
+from troop.chaos.aws.claim_transaction import ClaimTransaction
 from troop.chaos.aws.event_table import EventTable
 from troop.chaos.events import Event, Status
-from troop.chaos.flows import judgement, recovery_check
+from troop.chaos.flows import alarm_stop, judgement, recovery_check
+from troop.chaos.flows.alarm_stop import AlarmStop
 from troop.chaos.flows.sweep import Sweep
+from troop.chaos.flows.termination import Termination
 from troop.chaos.hypothesis import Hypothesis
 from troop.chaos.recovery import assess
 from troop.chaos.self_halt import BrokenEvent
@@ -96,6 +102,43 @@ def hours_never_end(patch: Patch) -> None:
     patch.setattr(self_halt, "WINDOW", timedelta(days=1))
 
 
+def verdicts_at_one_time_count_once(patch: Patch) -> None:
+    def broken(self: BrokenUnits, version: Any, events: Any) -> dict[str, Any]:
+        body = real(self, version, events)["Update"]
+        return {"Update": mutants._tidy({**body, "ConditionExpression": "attribute_not_exists(zzz)"})}
+
+    real = BrokenUnits._broken
+    patch.setattr(BrokenUnits, "_broken", broken)
+
+
+def alarms_are_read_only_for_the_claim(patch: Patch) -> None:
+    patch.setattr(Termination, "_alarm", lambda self, event: "an alarm went off" if event.abort else "")
+
+
+def alarms_are_not_heard(patch: Patch) -> None:
+    patch.setattr(AlarmStop, "went_off", lambda self, alarm, at: [])
+
+
+def old_alarms_stop_new_events(patch: Patch) -> None:
+    patch.setattr(alarm_stop, "GRACE", timedelta(days=1))
+
+
+def stopped_events_are_attempted_again(patch: Patch) -> None:
+    def step(self: EventTable, event: Event, update: str, condition: str, values: dict[str, Any], **more: str) -> Any:
+        if "attempts" in update:
+            condition = condition.replace(" AND attribute_not_exists(#abort)", "")
+        return real(self, event, update, condition, values, **more)
+
+    real = EventTable._step
+    patch.setattr(EventTable, "_step", step)
+    read = Termination._alarm
+    patch.setattr(Termination, "_alarm", lambda self, event: read(self, replace(event, abort=None)))
+
+
+def own_halt_is_not_in_the_claim(patch: Patch) -> None:
+    mutants._without(patch, ClaimTransaction, "_not_halted_by_itself", "attribute_not_exists(#key)")
+
+
 def good_verdicts_end_the_halt(patch: Patch) -> None:
     def end(self: EventTable, event: Event, parts: list[dict[str, Any]]) -> Event:
         if event.verdict and event.verdict.value is VerdictValue.HELD:
@@ -133,21 +176,54 @@ def _shared(world: World) -> None:
     world.suffers = lambda world, unit: _goes_off(world, "errors")
 
 
+def _at_once(world: World) -> None:
+    """Each unit has an alarm of its own, and all go off at once."""
+    _halting(2)(world)
+    mutants.faults(slow=0.5)(world)
+    alarms = {"web": "web-slow", "db": "db-slow", "api": "errors"}
+    for unit, name in alarms.items():
+        world.dynamo.write("GroupTags", {"unit": {"S": unit}, "success_alarms": {"S": name}})
+    world.suffers = lambda world, unit: _goes_off(world, *alarms.values())
+
+
 def _goes_off(world: World, *names: str) -> None:
     for name in names:
-        for after, state in ((40.0, ALARM), (60.0, OK)):
+        for after, state in ((225.0, ALARM), (245.0, OK)):
             world.stage.at(world.stage.now + after, partial(world.cloudwatch.set, name, state))
+
+
+def _alarmed(world: World) -> None:
+    """Alarms go off all the time, also between a claim and its attempt."""
+    _expecting(world)
+    people = People(world, 40)
+    people.changes = (people.alarm,)
+    world.people = people.change
+    mutants.faults(people=0.2, call=0.15)(world)
+
+
+def _heard(world: World) -> None:
+    mutants_of_recoveries._reliable(world)
+    _shared(world)
+
+
+def _late(world: World) -> None:
+    """Alarms go off all the time, and their events are late."""
+    _alarmed(world)
+    world.delivery = Delivery(0.0, 0.2, 0.8)
+
+
+def _halting_slowly(world: World) -> None:
+    _slow(world)
+    _halting(1)(world)
 
 
 def _slow(world: World) -> None:
     _expecting(world)
-    world.is_reliable = False
     mutants.faults(slow=0.5)(world)
 
 
 def _aborting(world: World) -> None:
     mutants.faults(call=0.15, abort=0.9)(world)
-    world.is_reliable = False
     _expecting(world)
 
 
@@ -162,6 +238,12 @@ MUTANTS: dict[Mutant, Focus] = mutants_of_recoveries.MUTANTS | {
     broken_units_stay_in_chaos: _expecting,
     shared_alarms_count_for_each_unit: _shared,
     hours_never_end: _halting(2),
+    verdicts_at_one_time_count_once: _at_once,
+    own_halt_is_not_in_the_claim: _halting_slowly,
     good_verdicts_end_the_halt: _halting(1),
+    alarms_are_read_only_for_the_claim: _alarmed,
+    alarms_are_not_heard: _heard,
+    old_alarms_stop_new_events: _late,
+    stopped_events_are_attempted_again: _alarmed,
 }
 """Each defect, and where to look for it."""

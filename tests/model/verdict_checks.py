@@ -25,7 +25,10 @@ KNOWN_IN_TIME = 5.0
 ANSWERED_IN = 10.0
 """Seconds within which an execution goes on after what it waits for."""
 
-HOUR = 3600.0
+HEARD_IN = 5.0
+"""Seconds within which Troop knows that an alarm went off, where events arrive."""
+
+A_MINUTE, HOUR = 60.0, 3600.0
 RECOVERED, UNRECOVERED = "RECOVERED", "UNRECOVERED"
 HELD, BROKEN, UNKNOWN = "HELD", "BROKEN", "UNKNOWN"
 SELF_HALT = "self-halt"
@@ -53,8 +56,10 @@ class VerdictChecks:
         self.losses = Losses()
         self.out: dict[str, str] = {}
         self.halted_since: float | None = None
+        self.was_reliable = False
         self._breaches: list[Breach] = []
         self._closed: dict[str, float] = {}
+        self.stopped: dict[str, float] = {}
         self._fresh: list[dict[str, Any]] = []
 
     def fail(self, words: str) -> None:
@@ -64,6 +69,7 @@ class VerdictChecks:
 
     def claimed(self, event: Mapping[str, Any]) -> None:
         """A claim: from now on the truth about its group is followed."""
+        self.was_reliable = self._world.is_reliable
         world = self._world
         if self.halted_since is not None:
             self.fail(f"{event['event_id']} is claimed after the deployment halted itself")
@@ -107,10 +113,31 @@ class VerdictChecks:
 
     def changed(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
         """An event was changed."""
+        if "abort" in new and "abort" not in old:
+            self._stopped(plain(new))
         if "verdict" in new and "verdict" not in old:
             event = plain(new)
             self._judged(event)
             self._fresh.append(event)
+
+    def alarms_of(self, item: Mapping[str, Any]) -> list[str]:
+        """Returns the names of all alarms of an event."""
+        hypothesis = plain(item).get("hypothesis") or {}
+        return [*(hypothesis.get("success_alarms") or ()), *(hypothesis.get("stop_alarms") or ())]
+
+    def _stopped(self, event: dict[str, Any]) -> None:
+        """An alarm stops an event: it is one of the event's, and went off then, and not before the claim."""
+        event_id, alarm, world = event["event_id"], event["abort"]["alarm"], self._world
+        at = seconds(event["abort"]["at"])
+        self.stopped[event_id] = world.stage.now
+        world.checks.seen["stopped by an alarm"] += 1
+        hypothesis = event.get("hypothesis") or {}
+        if alarm not in [*(hypothesis.get("success_alarms") or ()), *(hypothesis.get("stop_alarms") or ())]:
+            self.fail(f"{event_id} is stopped by {alarm}, which is not its alarm")
+        if ALARM not in lived(world.cloudwatch, alarm, at - 0.01, at + 0.01):
+            self.fail(f"{event_id} is stopped by {alarm}, which did not go off then")
+        if at < seconds(event["at"].partition("#")[0]) - A_MINUTE - SKEW:
+            self.fail(f"{event_id} is stopped by {alarm}, which went off long before the claim")
 
     def _judged(self, event: dict[str, Any]) -> None:
         verdict, event_id, status = event["verdict"], event["event_id"], event["status"]
@@ -226,11 +253,21 @@ class VerdictChecks:
         for event_id, item in events.items():
             if item["status"]["S"] in (RECOVERED, UNRECOVERED, "GROUP_DELETED") and "verdict" not in item:
                 self.fail(f"{event_id} is {item['status']['S']} and has no verdict")
+            if self.was_reliable and not self._world.checks.seen["event lost"] and "verdict" in item:
+                self._heard(plain(item))
         for unit, event_id in self.out.items():
             if "unrecovered" not in self._world.dynamo.item("State", f"unit#{unit}"):
                 self.fail(f"{unit} is back in chaos, and nobody has returned it after {event_id}")
         if (self.halted_since is not None) != bool(self._world.dynamo.item("State", SELF_HALT)):
             self.fail("the deployment's own halt is gone, and nobody has taken it back")
+
+    def _heard(self, event: dict[str, Any]) -> None:
+        """Where events arrive, an alarm that goes off stops what it can, at once."""
+        since, until = seconds(event["terminated_at"]) + HEARD_IN, seconds(event["verdict"]["at"]) - HEARD_IN
+        for record in event["verdict"]["alarms"]:
+            loud = [one for one in record["states"] if one["state"] == ALARM and since < seconds(one["at"]) < until]
+            if loud and "abort" not in event:
+                self.fail(f"{event['event_id']} is not stopped, though {record['name']} went off at {loud[0]['at']}")
 
 
 def independent(causes: Iterable[Iterable[str]]) -> int:

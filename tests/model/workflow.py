@@ -175,3 +175,5 @@ def _hear(world: World, notice: Notice) -> None:
         world.hearing.instance_runs(detail["instance-id"], at)
     elif notice["source"] == "aws.autoscaling":
         world.hearing.group_changed(detail["AutoScalingGroupName"], at)
+    else:
+        world.alarm_stop.went_off(detail["alarmName"], moments.parse(detail["state"]["timestamp"]))

@@ -34,6 +34,7 @@ from troop.chaos.aws.state_table import PolicyTable, StateTable
 from troop.chaos.aws.stray_table import StrayTable
 from troop.chaos.aws.task_tokens import TaskTokens
 from troop.chaos.aws.terminator import Terminator
+from troop.chaos.flows.alarm_stop import AlarmStop
 from troop.chaos.flows.clock_check import ClockError
 from troop.chaos.flows.hearing import Hearing
 from troop.chaos.flows.judgement import Judgement
@@ -86,8 +87,7 @@ class Faults:
 class World:
     """``people`` is called now and then, to change something; ``leashed`` and all limits are the settings'.
     ``suffers`` is called with the unit that has lost an instance.
-    ``is_upgraded``: the executions are those of an earlier version; ``is_reliable``: nothing keeps functions from what
-    they do, and hardly an event is lost.
+    ``is_upgraded``: the executions are those of an earlier version; ``is_resting``: the day is over.
     """
 
     dice: random.Random
@@ -103,7 +103,7 @@ class World:
     trace: list[str] | None = None
     calls: int = 0
     is_upgraded: bool = False
-    is_reliable: bool = False
+    is_resting: bool = False
 
     def __post_init__(self) -> None:
         self.stage = Stage(self.start.timestamp(), self._pick)
@@ -146,6 +146,7 @@ class World:
             autoscaling, ec2, balancers, events, tokens, judgement, timeout, self.clock, self.stage_sleep
         )
         self.hearing = Hearing(autoscaling, events, self.recovery_check, self.clock)
+        self.alarm_stop = AlarmStop(events, self.recovery_check, self.clock)
         self.sweeper = Sweep(ec2, autoscaling, events, self.recovery_check, self.clock, self.stage_sleep)
 
     # Time
@@ -169,6 +170,13 @@ class World:
     def notes(self) -> dict[str, Any]:
         """What is known of the running function."""
         return self.stage.running.notes if self.stage.running else {}
+
+    @property
+    def is_reliable(self) -> bool:
+        """Whether nothing keeps functions from what they do, and hardly an event is lost."""
+        faults, delivery = self.faults, self.delivery
+        hindered = faults.call or faults.kill or faults.slow or faults.clock or faults.people or delivery.late
+        return not (hindered or self.is_upgraded or self.is_resting) and delivery.lost <= 0.01
 
     def _pick(self, current: Actor, awake: list[Actor]) -> Actor:
         if current in awake and self.dice.random() >= self.faults.switch:

@@ -75,7 +75,9 @@ class EventTable:
         return list(self.open_groups(kind))
 
     def open_groups(self, kind: str = EVENT_OPEN) -> dict[str, str]:
-        """Returns the groups of the events of :meth:`open_ids`, by the events' ids; in one query."""
+        """Returns the groups of the events of :meth:`open_ids`, by the events' ids; in one query. A malformed event,
+        which has none, has the group "": it must not hide the others.
+        """
         pages = self.client.get_paginator("query").paginate(
             TableName=self.table,
             IndexName=EVENTS_BY_OPEN.name,
@@ -84,7 +86,8 @@ class EventTable:
             ExpressionAttributeValues={":open": {"S": kind}},
             ProjectionExpression="event_id, #group",
         )
-        return {item["event_id"]["S"]: item["group"]["S"] for page in pages for item in page["Items"]}
+        items = (item for page in pages for item in page["Items"])
+        return {item["event_id"]["S"]: item.get("group", {}).get("S", "") for item in items}
 
     def record_leashed(self, event: Event) -> bool:
         """Records what would have been terminated, and marks the unit's day as recorded; False if the day already has

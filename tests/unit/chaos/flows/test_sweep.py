@@ -173,6 +173,18 @@ def test_one_that_fails_does_not_stop_the_rest(account: Account, monkeypatch: py
     assert account.event(f"{FRIDAY}#zzz").status is Status.ABANDONED
 
 
+def test_one_without_a_group_does_not_stop_the_rest(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The index returns it without the attribute that lists of events in flight are read for."""
+    _left_behind(account, monkeypatch, "UpdateItem", "zzz")
+    event_id = f"{FRIDAY}#aaa"
+    damaged = {"event_id": {"S": event_id}, "open": {"S": "open"}, "at": {"S": f"2026-11-20T17:00:00.000Z#{event_id}"}}
+    account.dynamodb.put_item(TableName="Events", Item=damaged)
+    account.clock.forward(minutes=12)
+    with pytest.raises(SweepIncompleteError, match=f"{event_id}: MalformedItemError"):
+        account.sweep()
+    assert account.event(f"{FRIDAY}#zzz").status is Status.ABANDONED
+
+
 def test_many_open_events_are_read_page_by_page(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     _left_behind(account, monkeypatch, "UpdateItem")
     item = account.dynamodb.get_item(TableName="Events", Key={"event_id": {"S": WEB}})["Item"]

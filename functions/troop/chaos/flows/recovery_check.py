@@ -154,7 +154,7 @@ class RecoveryCheck:
             verdict=verdict,
             settles_at=settles_at,
         )
-        self._answer(event_id)
+        self._try_to_answer(event_id)
         return Observation(event, assessment.detail, closed=True)
 
     def _judge(self, event: Event) -> Observation:
@@ -162,7 +162,7 @@ class RecoveryCheck:
         if verdict is None:
             return Observation(event, event.detail, until_settled(event, self.clock()))
         event = self.events.judge(event, verdict)
-        self._answer(event.event_id)
+        self._try_to_answer(event.event_id)
         return Observation(event, event.detail, judged=True)
 
     def _read(self, event_id: str) -> Event:
@@ -170,6 +170,13 @@ class RecoveryCheck:
         if event is None:
             raise MissingEventError(event_id)
         return event
+
+    def _try_to_answer(self, event_id: str) -> None:
+        """Answers, if that is possible. The caller has just recorded the outcome, and nobody else will count it. A
+        workflow without an answer asks again when its time is up.
+        """
+        with suppress(BotoCoreError, ClientError):
+            self._answer(event_id)
 
     def _answer(self, event_id: str) -> None:
         """Answers the workflow that waits for an event, if the event is over. Reads it for that: a token that was

@@ -117,6 +117,17 @@ def test_two_events_at_once_close_once(
     assert capsys.readouterr().out.count('"Recoveries":') == 1, "counted by the call that has closed it"
 
 
+def test_an_outcome_counts_although_the_workflow_cannot_be_answered(
+    account: Account, victim: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No other call finds the event open, and counts it."""
+    account.events.store_token(WEB, "t")
+    with calls(monkeypatch, refusing("SendTaskSuccess", "ThrottlingException")):
+        assert changed(account) == [WEB]
+    assert account.event(WEB).status is Status.RECOVERED
+    assert capsys.readouterr().out.count('"Recoveries":') == 1
+
+
 def test_an_event_records_when_its_instances_ran(account: Account, victim: str) -> None:
     account.clock.forward(seconds=21)
     new = account.instances("web")[-1]

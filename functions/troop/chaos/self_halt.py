@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from itertools import accumulate
 
 from troop.shared import moments
+from troop.shared.formatting import counted
 
 WINDOW = timedelta(hours=1)
 """The time in which broken units count together."""
@@ -88,7 +89,7 @@ def self_halt(broken: Sequence[BrokenEvent], halt_after: int, at: datetime) -> S
         return None
     shown = "; ".join(_in_words(events) for events in groups[:10])
     more = f"; and {len(groups) - 10} more" if len(groups) > 10 else ""
-    why = f"{len(groups)} causes broke units within an hour: {shown}{more}"
+    why = f"{counted(len(groups), 'cause')} broke units within an hour: {shown}{more}"
     return SelfHalt(at, why[:LONGEST_WHY], tuple(event.event_id for event in broken))
 
 

@@ -52,6 +52,9 @@ def test_a_halt_names_units_and_alarms() -> None:
     assert halt.why == "3 causes broke units within an hour: web, api (alarm errors); db (recovery); queue (alarm age)"
     assert halt.events == tuple(event.event_id for event in events)
     assert halt.at == NOON
+    alone = self_halt(events[:1], 1, NOON)
+    assert alone
+    assert alone.why == "1 cause broke units within an hour: web (alarm errors)"
 
 
 def test_zero_never_halts() -> None:

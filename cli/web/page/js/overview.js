@@ -21,6 +21,9 @@ const TITLES = { today: "Today", next: "Next", cost: "Cost", units: "Units", ung
 const GRADE = { ok: "good", warn: "warn", fail: "bad" };
 const FEW = 4; // expected terminations that are visible
 
+const REPEATS = 10_000; // milliseconds for which the API can repeat what its checks have found, with a margin
+const returned = { at: 0 }; // when this page last returned a unit to chaos
+
 const NOT_READ = () => h("p", { class: "muted" }, "Not read yet.");
 
 export async function show(main, signal) {
@@ -137,16 +140,17 @@ export async function show(main, signal) {
   function drawUrgent() {
     const { health, units } = state;
     const lost = units.value?.unrecovered ?? [];
-    const returned = units.value?.returned ?? [];
+    const weakened = units.value?.returned ?? [];
     const halt = itself();
     const bad = units.value?.malformed ?? [];
-    const shown = [...(lost.length ? ["units-unrecovered", "units-broken"] : []), ...(halt ? ["halted-itself"] : [])];
+    const isOutdated = health.at && Date.parse(health.at) < returned.at + REPEATS; // what the checks found of units
+    const shown = [...(lost.length || isOutdated ? ["units-unrecovered", "units-broken"] : []), ...(halt !== undefined ? ["halted-itself"] : [])];
     const found = (health.value?.checks ?? []).filter((check) => check.status !== "ok" && !shown.includes(check.name));
     const rows = [
       ...found.map((check) => [check.name.startsWith("ticks-") && check.status === "fail" ? 0 : check.status === "fail" ? 2 : 3, () => finding(check)]),
       ...(halt ? [[-1, () => halted(halt)]] : []),
       ...lost.map((unit) => [1, () => left(unit, Date.parse(units.now), putBack)]),
-      ...returned.map((unit) => [3, () => weak(unit)]),
+      ...weakened.map((unit) => [3, () => weak(unit)]),
       ...bad.map((unit) => [4, () => malformed(unit)]),
     ].sort(([one], [other]) => one - other);
     const waiting = health.value === null && !health.error && health.pending;
@@ -170,6 +174,7 @@ export async function show(main, signal) {
         act: () => change("PATCH", `groups/${unit.id}`, { unrecovered: false }),
       });
       if (!done) return;
+      returned.at = Date.now();
       flash(`${unit.unit} is back in chaos.`);
       refresh();
     });
@@ -216,7 +221,7 @@ async function copy(text) {
 const halted = ({ halt: { at, why, events }, resume }) => row(
   "bad",
   [badge("the deployment halted itself", "bad"), " ", moment(at), ": ", timed(sentence(why))],
-  events.length > 0 && h("p", { class: "cure" }, events.length === 1 ? "The event: " : "The events: ", events.map((id, index) => [index > 0 && ", ", link(eventAddress(id), name(unitOf(id)))]), ". Resume once their causes are known."),
+  events.length > 0 && h("p", { class: "cure" }, events.length === 1 ? "The event: " : "The events: ", events.map((id, index) => [index > 0 && ", ", link(eventAddress(id), name(unitOf(id)))]), events.length === 1 ? ". Resume once its cause is known." : ". Resume once their causes are known."),
   h("button", { type: "button", onclick: resume }, "Resume …"),
 );
 

@@ -85,8 +85,8 @@ function show(status, kind, text, { resume = false, loud = false, unread = "" })
   dispatchEvent(new Event("troop-switch-read"));
 }
 
-/** The halt that the deployment gave itself, with a function that opens the dialog which resumes; null without one. */
-export const itself = () => (known?.itself ? { halt: known.itself, resume: () => once(resume) } : null);
+/** The halt that the deployment gave itself, with a function that opens the dialog which resumes; null without one, undefined if the switch cannot be read. */
+export const itself = () => (!known || unreadable ? undefined : known.itself ? { halt: known.itself, resume: () => once(resume) } : null);
 
 /**
  * The switch as a tile of the overview, which follows the header. Unleashing is a matter of the command.

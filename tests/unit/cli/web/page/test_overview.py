@@ -178,6 +178,23 @@ def test_the_deployments_own_halt_is_on_top_and_is_resumed_there(looking: Lookin
     assert looking.changes() == [("PATCH", "switch", {"halted": False})]
 
 
+def test_results_of_checks_before_a_resumption_and_a_return_are_left_out(looking: Looking) -> None:
+    """The checks are read every two minutes, and the API repeats for seconds what it has found."""
+    world, halt = looking.world, {"at": f"{today()}T10:00:00.000Z", "why": "1 cause", "events": [f"{today()}#web"]}
+    world.switch |= {"halted": True, "itself": halt}
+    world.units["web"] |= {"unrecovered": f"{today()}#web", "left_for": "broken"}
+    world.checks = [LATE | {"name": name, "detail": "stale"} for name in ("units-broken", "halted-itself")]
+    page = opened(looking)
+    rows = tile(page, "What needs a person").get_by_role("listitem")
+    expect(rows).to_have_count(2)
+    for row, button in ((0, "Resume"), (0, "Return to chaos")):
+        rows.nth(row).get_by_role("button", name=button).click()
+        page.get_by_role("dialog").get_by_role("button", name=button).click()
+        expect(rows).to_have_count(1 - (button != "Resume"))
+    expect(tile(page, "Units")).to_contain_text("3 taking part")
+    expect(tile(page, "What needs a person")).not_to_contain_text("stale")
+
+
 def test_events_of_today_show_their_verdicts(looking: Looking) -> None:
     waiting = termination("ledger", today(), verdict=None)
     broken = termination("web", today())

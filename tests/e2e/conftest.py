@@ -31,7 +31,7 @@ NEVER = "cron(0 0 1 1 ? 2099)"
 
 DUE = {
     "terminations": ("leashed-web", "tick-alarmed", "tick-calm", "tick-drained", "tick-lost", "tick-small",
-                     "tick-protected", "tick-later"),
+                     "tick-protected", "tick-later", "tick-broken"),
     "interfaces": ("cli-web", "cli/ledger", "contract-web", "contract-db"),
     "fleets": ("ui-web", "ui/ledger"),
 }  # fmt: skip
@@ -115,6 +115,7 @@ class Deployment:
         # sweep come by itself, and end what a test has left open on purpose.
         self.change_schedule("Calendar", ScheduleExpression=NEVER)
         self.change_schedule("SweepSchedule", ScheduleExpression=NEVER)
+        self.change_schedule("RedriveSchedule", ScheduleExpression=NEVER)
         if contexts[name]["troop:benchmarks"]:
             self.change_schedule("ReaperSchedule", ScheduleExpression=NEVER)
 

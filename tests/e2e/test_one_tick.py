@@ -17,8 +17,8 @@ from tests.e2e.conftest import BUSY, Deployment, eventually
 from tests.e2e.hearing import Heard, listen_to_the_bus, listen_to_the_topic
 from tests.e2e.roles import UNOBSERVED, allowed, as_role, role_name, role_of
 from troop.chaos.events import Status
+from troop.chaos.hypothesis import Hypothesis
 from troop.shared import moments
-from troop.shared.state_keys import SELF_HALT
 from troop.shared.tags import DATA_TAG, DEPLOYMENT_TAG
 
 SCHEMA = jsonschema_rs.validator_for(
@@ -27,15 +27,18 @@ SCHEMA = jsonschema_rs.validator_for(
 
 ALARMED, CALM = "tick-alarmed", "tick-calm"
 DRAINED, LOST, SMALL, PROTECTED = "tick-drained", "tick-lost", "tick-small", "tick-protected"
-NAMES = (ALARMED, CALM, DRAINED, LOST, SMALL, PROTECTED)
+BROKEN = "tick-broken"
+NAMES = (ALARMED, BROKEN, CALM, DRAINED, LOST, SMALL, PROTECTED)
+GO = "go"
 
 
 def user_data_that_boots_only(times: int, folder: Path) -> bytes:
-    """A server whose first instances boot; any later one hangs, so its group never becomes whole again."""
+    """A server whose first instances boot. Any later one hangs until the folder has a file GO."""
     lines = SERVER.read_text().splitlines()
     hang = (
         f"boots = pathlib.Path({str(folder)!r}); (boots / INSTANCE).touch()\n"
-        f"if len(list(boots.iterdir())) > {times}:\n    time.sleep(3600)\n"
+        f"if len(list(boots.iterdir())) > {times}:\n"
+        f"    while not (boots / {GO!r}).exists():\n        time.sleep(0.1)\n"
     )
     at = next(number for number, line in enumerate(lines) if line.startswith("time.sleep("))
     return "\n".join([*lines[:at], hang, *lines[at:]]).encode()
@@ -55,11 +58,11 @@ def deployment(account: LocalAccount, tmp_path_factory: pytest.TempPathFactory) 
     deployment.bus = listen_to_the_bus(deployment)  # type: ignore[attr-defined]
     deployment.news = listen_to_the_topic(deployment)  # type: ignore[attr-defined]
     cloudwatch = account.client("cloudwatch")
-    for name, state in (("tick-bad", "ALARM"), ("tick-good", "OK")):
+    for name, state in (("tick-bad", "ALARM"), ("tick-good", "OK"), ("tick-errors", "OK")):
         cloudwatch.put_metric_alarm(
             AlarmName=name,
             Namespace="Shop",
-            MetricName="Errors",
+            MetricName=name,
             Statistic="Sum",
             Period=10,  # the verdict comes that long after the recovery, and a minute
             EvaluationPeriods=1,
@@ -69,6 +72,7 @@ def deployment(account: LocalAccount, tmp_path_factory: pytest.TempPathFactory) 
         )
         cloudwatch.set_alarm_state(AlarmName=name, StateValue=state, StateReason="for the test")
     _policy(deployment, ALARMED, stop_alarms={"S": "tick-good, tick-bad"})
+    _policy(deployment, BROKEN, success_alarms={"SS": ["tick-errors"]})
     _policy(deployment, CALM, stop_alarms={"SS": ["tick-good"]}, success_alarms={"SS": ["tick-good"]})
     _policy(deployment, SMALL, min_healthy={"N": "3"})
     deployment.groups.create(ALARMED, 2)
@@ -80,15 +84,20 @@ def deployment(account: LocalAccount, tmp_path_factory: pytest.TempPathFactory) 
         TargetGroupARNs=[_target_group(account, "tick-drained")],
         Tags=[{"Key": "troop:method", "Value": "drain", "PropagateAtLaunch": False}],
     )
+    boots = tmp_path_factory.mktemp("broken")
+    deployment.groups.create(BROKEN, 2, user_data_that_boots_only(2, boots))
     deployment.groups.create(LOST, 2, user_data_that_boots_only(2, tmp_path_factory.mktemp("boots")))
     deployment.groups.create(PROTECTED, 2, Tags=[{"Key": "troop:protected", "Value": "", "PropagateAtLaunch": True}])
     for name in NAMES:
         deployment.groups.await_in_service(name, 2, BUSY)
     deployment.before = {name: deployment.ids(name) for name in NAMES}  # type: ignore[attr-defined]
     tick = deployment.start_tick()
+    _await_termination(deployment, BROKEN)
+    cloudwatch.set_alarm_state(AlarmName="tick-errors", StateValue="ALARM", StateReason="for the test")
+    (boots / GO).touch()
     _let_time_pass(deployment, LOST)
     assert deployment.ended(tick)["status"] == "SUCCEEDED"
-    eventually(lambda: _are_over(deployment, CALM, DRAINED, LOST), BUSY)
+    eventually(lambda: _are_over(deployment, BROKEN, CALM, DRAINED, LOST), BUSY)
     yield deployment
     for name in NAMES:
         deployment.groups.delete(name)
@@ -96,12 +105,7 @@ def deployment(account: LocalAccount, tmp_path_factory: pytest.TempPathFactory) 
 
 def _let_time_pass(deployment: Deployment, unit: str) -> None:
     """Moves the termination of a unit an hour back, which is longer than a group may take to recover."""
-
-    def terminated() -> dict[str, Any] | None:
-        event = deployment.event(unit)
-        return event if event and event["status"] == "TERMINATED" else None
-
-    event = eventually(terminated, BUSY)
+    event = _await_termination(deployment, unit)
     # The first check is so early that it can still find the group complete, with the instance that ends.
     eventually(lambda: event["instance_id"] not in deployment.ids(unit) or None, BUSY)
     deployment.dynamodb.update_item(
@@ -110,6 +114,17 @@ def _let_time_pass(deployment: Deployment, unit: str) -> None:
         UpdateExpression="SET terminated_at = :then",
         ExpressionAttributeValues={":then": {"S": moments.iso(datetime.now(UTC) - timedelta(hours=1))}},
     )
+
+
+def _await_termination(deployment: Deployment, unit: str) -> dict[str, Any]:
+    """The event of a unit of which an instance was terminated, and which has not recovered."""
+
+    def terminated() -> dict[str, Any] | None:
+        event = deployment.event(unit)
+        return event if event and event["status"] == "TERMINATED" else None
+
+    event: dict[str, Any] = eventually(terminated, BUSY)
+    return event
 
 
 def _are_over(deployment: Deployment, *units: str) -> bool | None:
@@ -197,6 +212,21 @@ def test_a_group_that_does_not_recover_leaves_chaos_and_is_announced(deployment:
     assert _decision(deployment, LOST)[0] == "unrecovered"
 
 
+def test_an_alarm_that_goes_off_breaks_the_unit_which_leaves_chaos(deployment: Deployment) -> None:
+    event = eventually(lambda: (deployment.event(BROKEN) or {}).get("verdict") and deployment.event(BROKEN), BUSY)
+    assert (event["status"], event["verdict"]["value"]) == ("RECOVERED", "BROKEN")
+    assert event["abort"]["alarm"] == "tick-errors"
+    (alarm,) = event["verdict"]["alarms"]
+    assert (alarm["name"], [one["state"] for one in alarm["states"]]) == ("tick-errors", ["OK", "ALARM"])
+    notice = deployment.bus.first(lambda m: m["detail-type"] == "Unit broken")  # type: ignore[attr-defined]
+    SCHEMA.validate(notice["detail"])
+    assert notice["detail"]["event_id"] == event["event_id"]
+    assert deployment.tick()["status"] == "SUCCEEDED"
+    assert _decision(deployment, BROKEN)[0] == "broken"
+    unit = deployment.view.api.get(f"groups/{BROKEN}").body
+    assert (unit["left_for"], unit["unrecovered"]) == ("broken", event["event_id"])
+
+
 @pytest.mark.parametrize("kind", ["terminated", "recovered"])
 def test_others_hear_of_a_termination_and_how_it_ended(deployment: Deployment, kind: str) -> None:
     event = deployment.event(CALM)
@@ -229,19 +259,23 @@ def test_the_terminating_role_itself_cannot_touch_what_is_protected(deployment: 
 
 
 def test_abandoned_events_are_swept_without_a_tick(deployment: Deployment) -> None:
-    """Events as a workflow leaves them that was cut off: before it asked AWS, after, and while it watched."""
+    """Events as a workflow leaves them that was cut off: before it asked AWS, after, while it watched, and before the
+    verdict.
+    """
     long_ago = datetime.now(UTC) - timedelta(hours=2)
     alive = sorted(deployment.ids(DRAINED))[0]
     terminated: dict[str, Any] = {"terminated_at": long_ago}
     left: dict[str, dict[str, Any]] = {
         "ABANDONED": {"status": Status.CLAIMED, "instance_id": alive},
         "GONE_ELSEWHERE": {"status": Status.CLAIMED},
-        "RECOVERED": terminated,
+        "RECOVERED": terminated | {"token": "of a workflow that is gone"},
         "UNRECOVERED": terminated | {"group": LOST},
     }
     deadline = long_ago + timedelta(minutes=10)
     for status, changes in left.items():
         deployment.put_event(f"left-{status}", long_ago, **{"group": DRAINED, "deadline": deadline, **changes})
+    settled = {"recovered_at": long_ago, "settles_at": deadline, "hypothesis": Hypothesis(("tick-good",))}
+    deployment.put_event("left-JUDGED", long_ago, Status.RECOVERED, group=DRAINED, **terminated, **settled)
     deployment.dynamodb.update_item(
         TableName=deployment.outputs["StateTable"],
         Key={"key": {"S": "in-flight"}},
@@ -256,11 +290,43 @@ def test_abandoned_events_are_swept_without_a_tick(deployment: Deployment) -> No
         return True if statuses == {status: status for status in left} else None
 
     eventually(swept, BUSY)
+    verdict = eventually(lambda: (deployment.event("left-JUDGED") or {})["verdict"], BUSY)
+    assert verdict["value"] == "UNKNOWN", "the alarm is younger than the termination"
     counter = deployment.dynamodb.get_item(
         TableName=deployment.outputs["StateTable"], Key={"key": {"S": "in-flight"}}, ConsistentRead=True
     )
     assert counter["Item"]["count"] == {"N": "0"}
     assert alive in deployment.ids(DRAINED)
+
+
+def test_a_deployment_with_three_broken_units_halts_itself_until_somebody_resumes_chaos(deployment: Deployment) -> None:
+    """The units of the tests above: one by its alarm, two that did not recover."""
+    ask = deployment.view.api.request
+    itself = eventually(lambda: ask("GET", "switch").body["itself"], BUSY)
+    assert {event_id.partition("#")[2] for event_id in itself["events"]} == {BROKEN, LOST, "left-UNRECOVERED"}
+    assert deployment.tick()["status"] == "SUCCEEDED"
+    assert _decision(deployment, CALM)[0] == "halted"
+    notice = deployment.bus.first(  # type: ignore[attr-defined]
+        lambda message: message["detail"]["kind"] == "halted-itself"
+    )
+    SCHEMA.validate(notice["detail"])
+    resumed = ask("PATCH", "switch", body={"halted": False}).body
+    assert resumed == ask("GET", "switch").body
+    assert (resumed["halted"], resumed["itself"]) == (False, None)
+    assert deployment.tick()["status"] == "SUCCEEDED"
+    assert _decision(deployment, LOST)[0] == "unrecovered"
+
+
+def test_a_termination_on_demand_recovers(deployment: Deployment) -> None:
+    _policy(deployment, DRAINED, success_alarms={"SS": ["tick-good"]})
+    ask = deployment.view.api.request
+    claimed = ask("POST", "terminations", body={"group": DRAINED, "idempotency_key": "for-the-test"})
+    assert claimed.status == 202, claimed
+    path = f"events/{claimed.body['id']}"
+    eventually(lambda: ask("GET", path).body["status"] == "RECOVERED" or None, BUSY)
+    no_error = [{"MetricName": "tick-good", "Value": 0}]
+    deployment.account.client("cloudwatch").put_metric_data(Namespace="Shop", MetricData=no_error)
+    deployment.on_demand = path  # type: ignore[attr-defined]
 
 
 def test_a_unit_from_all_sides_and_back_into_chaos_by_its_owner(deployment: Deployment) -> None:
@@ -312,12 +378,7 @@ def test_the_switch_by_the_api_takes_effect_at_the_next_tick(deployment: Deploym
     notice = deployment.news.first(lambda document: document["kind"] == "halted")  # type: ignore[attr-defined]
     SCHEMA.validate(notice)
     assert (notice["caller"], notice["reason"]) == (_caller(deployment), "for the test")
-    item = {"key": {"S": SELF_HALT}, "at": {"S": moments.iso(datetime.now(UTC))}, "why": {"S": "three are broken"}}
-    deployment.dynamodb.put_item(TableName=deployment.outputs["StateTable"], Item=item)
-    assert ask("GET", "switch").body["itself"]["why"] == "three are broken"
-    resumed = ask("PATCH", "switch", body={"halted": False}).body
-    assert resumed == ask("GET", "switch").body
-    assert (resumed["halted"], resumed["itself"]) == (False, None)
+    assert ask("PATCH", "switch", body={"halted": False}).body == ask("GET", "switch").body
     assert deployment.tick()["status"] == "SUCCEEDED"
     assert _decision(deployment, CALM)[0] == "already-today"
 
@@ -355,6 +416,20 @@ def test_weekly_letter_reaches_those_who_listen(deployment: Deployment) -> None:
     assert report, "those of today are no part of the last week"
 
 
+def test_a_quiet_alarm_proves_the_hypothesis_once_it_had_time_to_go_off(deployment: Deployment) -> None:
+    """Of the termination on demand, to which the alarm has had time during the other tests."""
+    path = deployment.on_demand  # type: ignore[attr-defined]
+
+    def judged() -> dict[str, Any] | None:
+        event: dict[str, Any] = deployment.view.api.get(path).body
+        return event if event["verdict"] else None
+
+    event = eventually(judged, BUSY)
+    assert event["verdict"]["value"] == "HELD", event["verdict"]
+    assert event["verdict"]["until"] == event["settles_at"] > event["recovered_at"]
+    assert [[one["state"] for one in alarm["states"]] for alarm in event["verdict"]["alarms"]] == [["OK"]]
+
+
 def test_no_role_may_do_what_it_never_does(deployment: Deployment) -> None:
     deployment.view.api.get("events")
     deployment.view.api.get("events/2026-01-01~nobody")
@@ -363,7 +438,6 @@ def test_no_role_may_do_what_it_never_does(deployment: Deployment) -> None:
     assert deployment.view.api.get("decisions", {"day": f"{datetime.now(UTC).date()}"}).status == 200
     for parameters in ({"widget": "events"}, {"widget": "units"}, {"widget": "units", "unit": CALM}):
         deployment.shown(**parameters)
-    _on_demand(deployment)
     deployment.watch()
     _leashed_tick(deployment)
     used: dict[str, set[str]] = {}
@@ -408,15 +482,6 @@ def test_a_role_without_one_action_fails_the_run_with_access_denied(deployment: 
     assert ended["status"] == "FAILED"
     assert "AccessDenied" in ended["error"] + ended["cause"]
     assert "autoscaling:DescribeAutoScalingGroups" in ended["cause"]
-
-
-def _on_demand(deployment: Deployment) -> None:
-    """A termination that somebody asks for, to its end."""
-    ask = deployment.view.api.request
-    claimed = ask("POST", "terminations", body={"group": CALM, "idempotency_key": "for-the-test"})
-    assert claimed.status == 202, claimed
-    path = f"events/{claimed.body['id']}"
-    eventually(lambda: ask("GET", path).body["status"] == "RECOVERED" or None, BUSY)
 
 
 def _leashed_tick(deployment: Deployment) -> None:

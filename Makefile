@@ -91,11 +91,12 @@ local-tests: setup  ## run only the tests of local AWS; `make local` starts it
 storage: .venv/.ready node_modules/.ready  ## measure a volume, RAID-0 and a cache by disk-io and event-processor on real kernels of this machine, with reports (a minute or two; Debian's user-mode-linux)
 	@$(BIN)/python -m local.storage
 
-perf: setup  ## measure deciding, a tick over 10,000 groups, a benchmark of 348 nodes, large reports, a million of JMeter's samples, pages of events, the report of a period, the views of the page, refusals of large requests, running summaries, the reader of s3-range-read, the application of web-scale, cold starts, the start of the command (half an hour)
+perf: setup  ## measure deciding, a tick over 10,000 groups, how exactly recoveries are known, a benchmark of 348 nodes, large reports, a million of JMeter's samples, pages of events, the report of a period, the views of the page, refusals of large requests, running summaries, the reader of s3-range-read, the application of web-scale, cold starts, the start of the command (half an hour)
 	@$(BIN)/python -m perf.decide
 	@$(BIN)/python -m perf.cold_start
 	@$(BIN)/python -m perf.command
 	@$(BIN)/python -m perf.tick
+	@$(BIN)/python -m perf.recovery
 	@$(BIN)/python -m perf.events_page
 	@$(BIN)/python -m perf.period
 	@$(BIN)/python -m perf.page

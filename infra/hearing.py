@@ -50,7 +50,9 @@ out.
 
 
 class Hearing(Construct):
-    """The rules that call the function ``hear``. AWS delivers these events at best effort, and charges nothing."""
+    """The rules that call the function ``hear``. AWS charges nothing for these events. CloudWatch delivers its own
+    for certain, Auto Scaling and EC2 theirs at best effort.
+    """
 
     def __init__(self, scope: Construct, construct_id: str, *, function: lambda_.Function) -> None:
         super().__init__(scope, construct_id)

@@ -55,7 +55,11 @@ CHAOS: Mapping[str, tuple[str, str]] = {
         "`aws:autoscaling:groupName`. The denials hold whatever a policy or a defect says",
     ),
     "CheckRecovery": ("CheckRecovery", "checks a group until it has recovered, and closes the event"),
-    "Hear": ("Hear", "checks the groups of terminations in flight when AWS reports a change of them"),
+    "Hear": (
+        "Hear",
+        "checks the groups of terminations in flight when AWS reports a change of them, and abandons claims when an "
+        "alarm of the unit goes off",
+    ),
     "Sweep": ("Sweep", "finds events that nothing watches any more, and closes them; it cannot terminate anything"),
     "Notify": (
         "Notify",

@@ -185,6 +185,7 @@ def test_views_are_accessible_while_they_load_and_after_an_error(looking: Lookin
             states = (page.locator(".loading, .card").first, lambda: None), (page.get_by_role("alert"), released.set)
             for state, begin in states:
                 begin()
+                expect(page.locator("h1")).to_be_visible()  # before, the page loads the program of the view
                 expect(state).to_be_visible()
                 for width in WIDTHS:
                     page.set_viewport_size({"width": width, "height": 800})

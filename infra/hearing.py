@@ -62,7 +62,7 @@ class Hearing(Construct):
                 self,
                 name,
                 description=f"{description}, for terminations in flight",
-                event_pattern=pattern,
+                event_pattern=_from_here(pattern),
                 targets=[
                     targets.LambdaFunction(
                         function,
@@ -71,3 +71,16 @@ class Hearing(Construct):
                     )
                 ],
             )
+
+
+def _from_here(pattern: events.EventPattern) -> events.EventPattern:
+    """Narrows a pattern to events of the deployment's own account and region. A default bus can also receive those of
+    others, see "Sending and receiving events between AWS accounts": theirs have groups and alarms of the same names.
+    """
+    return events.EventPattern(
+        account=[cdk.Aws.ACCOUNT_ID],
+        region=[cdk.Aws.REGION],
+        source=pattern.source,
+        detail_type=pattern.detail_type,
+        detail=pattern.detail,
+    )

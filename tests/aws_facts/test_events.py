@@ -39,7 +39,7 @@ def test_rules_wait_for_events_that_there_are(blue: dict[str, Any]) -> None:
     patterns = [rule["EventPattern"] for rule in rules if "EventPattern" in rule]
     assert patterns
     for pattern in patterns:
-        assert pattern.keys() - {"detail"} == {"source", "detail-type"}
+        assert pattern.keys() - {"account", "region", "detail"} == {"source", "detail-type"}
         for source in pattern["source"]:
             for kind in pattern["detail-type"]:
                 assert pattern.get("detail", {}).keys() <= DOCUMENTED[source, kind]
@@ -51,6 +51,18 @@ def test_a_rule_waits_for_every_end_but_success(blue: dict[str, Any]) -> None:
     patterns = [rule["EventPattern"] for rule in rules]
     (waited_for,) = (one["detail"]["status"] for one in patterns if one["source"] == ["aws.states"])
     assert set(statuses.enum) - set(waited_for) == {"RUNNING", "SUCCEEDED", "PENDING_REDRIVE"}
+
+
+def test_events_that_other_accounts_or_regions_send_to_the_default_bus_are_not_heard(blue: dict[str, Any]) -> None:
+    """Sending and receiving events between AWS accounts and Regions in Amazon EventBridge."""
+    rules = [one["Properties"] for one in blue["Resources"].values() if one["Type"] == "AWS::Events::Rule"]
+    heard = [rule["EventPattern"] for rule in rules if rule["EventPattern"]["source"] != ["aws.states"]]
+    assert len(heard) >= 2
+    for pattern in heard:
+        assert (pattern.get("account"), pattern.get("region")) == (
+            [{"Ref": "AWS::AccountId"}],
+            [{"Ref": "AWS::Region"}],
+        )
 
 
 def test_a_rule_matches_instances_that_run(blue: dict[str, Any]) -> None:

@@ -322,6 +322,9 @@ def _strictest(members: Sequence[dict[str, SourcedValue[Any]]]) -> tuple[dict[st
     calendars = sorted({str(m["calendar"].value) for m in members})
     if len(calendars) > 1:
         problems.append("its groups are on different calendars: " + ", ".join(calendars))
+    success_alarms = together("success_alarms")
+    if (count := len(success_alarms.value)) > MOST_ALARMS:  # a verdict reads and stores the history of each
+        problems.append(f"its groups have {count} success_alarms together: must be at most {MOST_ALARMS}")
     # The reason comes from the group whose opt-out lasts longest.
     decisive = min(members, key=lambda m: (m["takes_part"].value, -(m["until"].value or date.max).toordinal()))
     return {
@@ -333,7 +336,7 @@ def _strictest(members: Sequence[dict[str, SourcedValue[Any]]]) -> tuple[dict[st
         "method": pick("method", lambda v: -faults.gentleness(v)),
         "calendar": members[0]["calendar"],
         "stop_alarms": together("stop_alarms"),
-        "success_alarms": together("success_alarms"),
+        "success_alarms": success_alarms,
         "recovery_within": pick("recovery_within", lambda v: v or LONGEST_RECOVERY + 1),
         "reason": decisive["reason"] if decisive["reason"].value else pick("reason", lambda v: not v),
         "owner": pick("owner", lambda v: not v),

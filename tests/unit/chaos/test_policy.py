@@ -243,6 +243,14 @@ def test_alarms_add_up(key: str) -> None:
     assert effective.as_dict()[key] == {"value": ["a", "b", "c"], "source": "tag of web-1, tag of web-2"}
 
 
+@pytest.mark.parametrize(("groups", "problems"), [(5, 0), (6, 1)])
+def test_the_alarms_of_a_verdict_are_limited_for_all_groups_together(groups: int, problems: int) -> None:
+    members = [tagged(f"web-{n}", success_alarms=",".join(f"a{n}-{i}" for i in range(10))) for n in range(groups)]
+    reported = unit_policy(*members).problems
+    assert [one for one in reported if "60 success_alarms together: must be at most 50" in one] == list(reported)
+    assert len(reported) == problems
+
+
 @pytest.mark.parametrize(
     ("tags", "value", "source"),
     [

@@ -328,6 +328,13 @@ def faults(**faults: float) -> Focus:
     return focus
 
 
+def _crowded(world: World) -> None:
+    """Only one termination is allowed at a time, and requests for more come together."""
+    world.settings = replace(world.settings, max_in_flight=1, max_per_day=20)
+    object.__setattr__(world.tick.reader, "settings", world.settings)
+    world.faults = replace(world.faults, switch=0.9, twin=1.0)
+
+
 def _held_for_long(world: World) -> None:
     world.faults = replace(world.faults, call=0.15, kill=0.1, abort=0.5)
     for group in world.fleet.groups.values():
@@ -365,7 +372,7 @@ MUTANTS: dict[Mutant, Focus] = {
     no_halt_condition: only("halt", "unhalt"),
     no_leash_condition: only("leash", "unleash"),
     no_policy_condition: only("opt_out", "opt_in", "improbable"),
-    no_cap_condition: faults(switch=0.9),
+    no_cap_condition: _crowded,
     no_unit_condition: only("take_out", "put_back"),
     no_guards_at_the_claim: faults(),
     owners_undercut_the_lowest_minimum: only("fewer_healthy", "scale"),

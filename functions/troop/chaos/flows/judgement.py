@@ -16,6 +16,9 @@ from troop.chaos.verdict_rules import LONGEST_DOUBT, LONGEST_NEED, MARGIN, judge
 from troop.shared import moments
 from troop.shared.aws.throttling import is_throttled
 
+_UNREADABLE = (BotoCoreError, ClientError, LookupError)
+"""Errors of reading an alarm. A LookupError: CloudWatch has a new kind of alarms, which lacks what others have."""
+
 PATIENCE = timedelta(minutes=10)
 """The time in which a verdict waits for CloudWatch to answer again. The sweeps try again meanwhile."""
 
@@ -86,7 +89,7 @@ class _Reading:
     def alarms(self, names: tuple[str, ...]) -> Mapping[str, Alarm]:
         try:
             return self.history.alarms(names)
-        except (BotoCoreError, ClientError) as error:
+        except _UNREADABLE as error:
             self.unread = f"it cannot be read: {self._reason(error)}"
             return {}
 
@@ -94,7 +97,7 @@ class _Reading:
         until = min(settled, self.now)
         try:
             record = self.history.record(name, alarm, self.since, until)
-        except (BotoCoreError, ClientError) as error:
+        except _UNREADABLE as error:
             record = AlarmRecord(name, doubt=f"its history cannot be read: {self._reason(error)}")
         doubts = (self.unread, record.doubt, *self._too_slow(alarm, settled), *self._contradictions(record, until))
         return replace(record, doubt=next(filter(None, doubts), "")[:LONGEST_DOUBT])
@@ -103,7 +106,7 @@ class _Reading:
         """Adds a doubt if the alarm had no data at all in the span."""
         try:
             doubt = "" if self.history.had_data(alarm, self.since, settled) else "its metric had no data at all"
-        except (BotoCoreError, ClientError) as error:
+        except _UNREADABLE as error:
             doubt = f"its metric cannot be read: {self._reason(error)}"
         return replace(record, doubt=doubt[:LONGEST_DOUBT])
 
@@ -121,6 +124,8 @@ class _Reading:
             yield f"an event of {moments.second(abort.at)} says that it went off; its history does not"
 
     def _reason(self, error: Exception) -> str:
+        if isinstance(error, LookupError):
+            return f"this version does not know its kind, which has no {error}"
         if not isinstance(error, ClientError) or is_throttled(error) or _is_internal(error):
             self.passing = error
         return str(error)

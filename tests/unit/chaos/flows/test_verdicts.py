@@ -250,6 +250,20 @@ def test_alarms_that_cannot_be_read_keep_no_place_in_flight(
     assert value(account) is HELD
 
 
+def test_an_alarm_of_a_new_kind_keeps_no_place_in_flight(
+    account: Account, victim: str, world: RecordedAlarms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.metric("errors", EvaluationPeriods=None)
+    account.wait_for_recovery(WEB)
+    assert (account.event(WEB).status, account.count("in-flight")) == (Status.RECOVERED, 0)
+    account.clock.forward(hours=1, minutes=2)
+    account.wait_for_recovery(WEB)
+    event = account.event(WEB)
+    assert event.verdict is not None
+    assert event.verdict.value is UNKNOWN
+    assert "this version does not know its kind, which has no 'EvaluationPeriods'" in event.verdict.why
+
+
 def test_two_verdicts_at_once_are_one(
     account: Account, victim: str, answers: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

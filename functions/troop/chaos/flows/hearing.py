@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from botocore.exceptions import ClientError
+
 from troop.chaos.aws.event_table import EventTable, StepRefused
 from troop.chaos.aws.groups import group_of
 from troop.chaos.events import Status
 from troop.chaos.flows import clock_check
 from troop.chaos.flows.recovery_check import Observation, RecoveryCheck
 from troop.chaos.recovery import CALL_SECONDS
+from troop.shared.aws.throttling import is_throttled
 
 MOST_RUNNING = 5
 """The most instances of which an event records when they ran: the replacement is among the first."""
@@ -22,7 +25,11 @@ _TRIES = 3
 
 @dataclass(frozen=True)
 class Hearing:
-    """Finds the terminations in flight that an event of AWS can be about. Without any it ends after one query."""
+    """Finds the terminations in flight that an event of AWS can be about. Without any it ends after one query.
+
+    Attributes:
+        autoscaling: a client that repeats few requests: each launch of the region calls :meth:`instance_runs`.
+    """
 
     autoscaling: Any
     events: EventTable
@@ -50,8 +57,19 @@ class Hearing:
             at: when AWS sent the event: EC2 states no other moment.
         """
         groups = self.events.open_groups()
-        group = group_of(self.autoscaling, instance_id) if groups else ""
+        group = self._group_of(instance_id) if groups else ""
         return [event_id for event_id, its in groups.items() if its == group and self._runs(event_id, instance_id, at)]
+
+    def _group_of(self, instance_id: str) -> str:
+        """Returns the name of an instance's group; "" if it is in none. Also if Auto Scaling throttles: then many
+        instances are launched at once, and a moment that is only shown is not worth requests that delay them.
+        """
+        try:
+            return group_of(self.autoscaling, instance_id)
+        except ClientError as error:
+            if not is_throttled(error):
+                raise
+            return ""
 
     def _runs(self, event_id: str, instance_id: str, at: datetime) -> bool:
         for _ in range(_TRIES):

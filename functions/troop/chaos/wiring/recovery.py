@@ -13,7 +13,7 @@ from troop.chaos.flows.judgement import Judgement
 from troop.chaos.flows.recovery_check import RecoveryCheck
 from troop.chaos.flows.sweep import Sweep
 from troop.chaos.wiring import tables
-from troop.shared.aws.clients import client
+from troop.shared.aws.clients import client, quick_client
 from troop.shared.wiring import environment
 
 
@@ -34,7 +34,7 @@ def recovery_check() -> RecoveryCheck:
 
 @cache
 def hearing() -> Hearing:
-    return Hearing(client("autoscaling"), tables.events(), recovery_check(), environment.now)
+    return Hearing(quick_client("autoscaling"), tables.events(), recovery_check(), environment.now)
 
 
 @cache

@@ -160,6 +160,17 @@ def test_two_instances_that_run_at_once_are_both_recorded(
     assert set(account.event(WEB).running) == {one, other, third}
 
 
+def test_many_launches_at_once_are_not_delayed_by_more_requests(
+    account: Account, victim: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They throttle Auto Scaling. When each instance ran is only shown: no SDK and no Lambda asks again for long."""
+    new = account.instances("web")[-1]
+    with calls(monkeypatch, refusing("DescribeAutoScalingInstances", "Throttling")):
+        assert runs(account, new) == []
+    assert account.event(WEB).running == {}
+    assert recovery.hearing().autoscaling.meta.config.retries["total_max_attempts"] <= 2
+
+
 def test_an_instance_that_runs_after_the_end_is_not_recorded(account: Account, victim: str) -> None:
     changed(account)
     assert runs(account, account.instances("web")[0]) == []

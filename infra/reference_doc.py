@@ -17,6 +17,7 @@ from typer.main import get_command
 
 from cli.app import app
 from cli.prove.questions import QUESTIONS
+from cli.shared import listings
 from cli.shared.errors import Exit
 from cli.shared.examples import EXAMPLES
 from cli.shared.lazy import LazyCommand
@@ -27,7 +28,7 @@ from infra.generated import filled, table
 COMMAND = ROOT / "docs" / "reference" / "command.md"
 API = ROOT / "docs" / "reference" / "api.md"
 
-_SHARED = {"--deployment", "--region", "--profile", "--help", "--output", "--json"}
+_SHARED = {"--deployment", "--region", "--profile", "--help", "--json"}
 """Options of many commands, which the page describes once."""
 _USUAL = {
     "400": "The request is invalid: the message states the problem and what is allowed",
@@ -74,9 +75,7 @@ def _first(command: Any) -> str:
 
 
 def _command(words: str, command: Any) -> str:
-    params = [
-        param for param in command.params if _SHARED.isdisjoint(param.opts) and not getattr(param, "hidden", False)
-    ]
+    params = [param for param in command.params if not _is_shared(param) and not getattr(param, "hidden", False)]
     arguments = [param for param in params if param.param_type_name == "argument"]
     usage = " ".join([f"troop {words}", *(_argument(param) for param in arguments)])
     rows = [(f"`{_argument(param)}`", _meaning(param)) for param in arguments]
@@ -91,6 +90,12 @@ def _command(words: str, command: Any) -> str:
             *([f"```sh\n{example}\n```\n"] if example else []),
         ]
     )
+
+
+def _is_shared(param: Any) -> bool:
+    if "--output" in param.opts:
+        return bool(param.metavar == listings.FORM)  # another value is a file, which only that command writes
+    return not _SHARED.isdisjoint(param.opts)
 
 
 def _argument(param: Any) -> str:

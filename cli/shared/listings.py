@@ -29,10 +29,12 @@ class Form(StrEnum):
     CSV = "csv"
 
 
+FORM = "FORM"
+"""What the help calls the value of ``--output`` of a list."""
 Output = Annotated[
     Form | None,
     typer.Option(
-        "--output", "-o", metavar="FORM", case_sensitive=False, help="table, wide (nothing omitted), json, yaml or csv."
+        "--output", "-o", metavar=FORM, case_sensitive=False, help="table, wide (nothing omitted), json, yaml or csv."
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="The same as -o json: one JSON document.")]

@@ -39,6 +39,7 @@ def test_command_shows_arguments_choices_and_defaults(monkeypatch: pytest.Monkey
         coats: Annotated[int, typer.Option(help="How many.")] = 2,
         finish: Annotated[Literal["matt", "gloss"] | None, typer.Option(help="The finish.")] = None,
         dry: Annotated[bool, typer.Option("--dry", help="Only look.")] = False,
+        picture: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="The picture.")] = None,
     ) -> None:
         """Paint a wall."""
 
@@ -53,5 +54,6 @@ def test_command_shows_arguments_choices_and_defaults(monkeypatch: pytest.Monkey
         "| `--coats COATS` | How many. Default: 2. |",
         "| `--finish FINISH` | The finish. One of: matt, gloss. |",
         "| `--dry` | Only look. |",
+        "| `--output`, `-o FILE` | The picture. |",
     ):
         assert f"{row}\n" in page, page[page.index("### troop paint") :]

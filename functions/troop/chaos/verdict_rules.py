@@ -104,7 +104,7 @@ def _failures(event: Event, hypothesis: Hypothesis) -> Iterator[str]:
         yield "the group did not recover"
     bounds, limit = recovery_bounds(event), hypothesis.recovery_within
     if bounds and limit is not None and bounds[0] > limit:
-        yield f"the recovery took at least {bounds[0]:.0f} s; recovery_within is {limit} s"
+        yield f"the recovery took at least {_seconds(bounds[0])}; recovery_within is {limit} s"
 
 
 def _open_questions(event: Event, hypothesis: Hypothesis) -> Iterator[str]:
@@ -112,7 +112,7 @@ def _open_questions(event: Event, hypothesis: Hypothesis) -> Iterator[str]:
         yield "the group was deleted before it recovered"
     bounds, limit = recovery_bounds(event), hypothesis.recovery_within
     if bounds and limit is not None and bounds[0] <= limit < bounds[1]:
-        yield f"the recovery took {bounds[0]:.0f} to {bounds[1]:.0f} s; recovery_within is {limit} s"
+        yield f"the recovery took {_seconds(bounds[0])} to {_seconds(bounds[1])}; recovery_within is {limit} s"
 
 
 def _in_alarm(records: Iterable[AlarmRecord], since: datetime, until: datetime) -> Iterator[str]:
@@ -143,7 +143,7 @@ def _states_in(record: AlarmRecord, since: datetime, until: datetime) -> list[st
 
 def _praise(event: Event) -> str:
     bounds = recovery_bounds(event)
-    recovered = f"the group recovered in {bounds[1]:.0f} s" if bounds else "the group recovered"
+    recovered = f"the group recovered in {_seconds(bounds[1])}" if bounds else "the group recovered"
     if event.hypothesis and event.hypothesis.recovery_within is not None:
         recovered += f", within {event.hypothesis.recovery_within} s"
     if event.hypothesis is None:
@@ -151,6 +151,10 @@ def _praise(event: Event) -> str:
     if not event.hypothesis.success_alarms:
         return f"{recovered}; the unit has no success alarms"
     return f"{recovered}, and its success alarms stayed OK"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{round(seconds, 1):.6g} s"  # a whole number would contradict a limit that was missed by less than a second
 
 
 def _listed(reasons: Sequence[str]) -> str:

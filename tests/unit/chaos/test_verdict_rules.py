@@ -131,9 +131,16 @@ def test_recovery_is_no_earlier_than_the_replacement_in_service() -> None:
     assert (outcome.value, outcome.why) == (BROKEN, "the recovery took at least 118 s; recovery_within is 117 s")
 
 
+def test_the_sentence_contradicts_no_limit_that_was_missed_by_less_than_a_second() -> None:
+    slow = recovered(within=117, stages=Stages(in_service=WHOLE - timedelta(seconds=2.6)))
+    assert verdict(slow).why == "the recovery took at least 117.4 s; recovery_within is 117 s"
+    unclear = recovered(within=118, stages=Stages(in_service=WHOLE - timedelta(seconds=2.4)))
+    assert verdict(unclear).why == "the recovery took 117.6 s to 120 s; recovery_within is 118 s"
+
+
 def test_a_recovery_of_which_one_check_is_known_may_have_been_instant() -> None:
     outcome = verdict(recovered(within=60, watch=Watch(checks=2, whole=2)))
-    assert (outcome.value, outcome.why) == (UNKNOWN, "the recovery took 0 to 120 s; recovery_within is 60 s")
+    assert (outcome.value, outcome.why) == (UNKNOWN, "the recovery took 0 s to 120 s; recovery_within is 60 s")
 
 
 def test_a_clock_ahead_of_ours_makes_no_recovery_longer_than_it_was() -> None:

@@ -12,7 +12,7 @@ from troop.chaos.aws.alarm_history import HISTORY_LASTS, Alarm, AlarmHistory
 from troop.chaos.events import Event
 from troop.chaos.hypothesis import Hypothesis
 from troop.chaos.verdict import AlarmRecord, Verdict, VerdictValue
-from troop.chaos.verdict_rules import LONGEST_DOUBT, LONGEST_NEED, MARGIN, judge, settles_at
+from troop.chaos.verdict_rules import ALARM, LONGEST_DOUBT, LONGEST_NEED, MARGIN, judge, settles_at
 from troop.shared import moments
 from troop.shared.aws.throttling import is_throttled
 
@@ -120,7 +120,8 @@ class _Reading:
         if self.now - self.since > HISTORY_LASTS:
             yield f"CloudWatch keeps its history for {HISTORY_LASTS.days} days"
         abort = self.event.abort
-        if abort and abort.alarm == record.name and self.since <= abort.at <= until:
+        in_span = abort and abort.alarm == record.name and self.since <= abort.at <= until
+        if abort and in_span and ALARM not in {state.state for state in record.states}:
             yield f"an event of {moments.second(abort.at)} says that it went off; its history does not"
 
     def _reason(self, error: Exception) -> str:

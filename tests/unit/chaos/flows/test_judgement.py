@@ -124,6 +124,12 @@ def test_an_event_about_an_alarm_that_its_history_lacks_is_a_doubt(world: Record
         assert verdict(world, awaiting("errors", abort=abort)).value is HELD
 
 
+def test_an_event_about_an_alarm_that_its_history_confirms_is_no_doubt(world: RecordedAlarms) -> None:
+    world.entries["errors"] = [state_update(at("12:04"), "OK", "ALARM")]
+    broken = verdict(world, awaiting("errors", abort=Abort(at("12:04"), "errors")))
+    assert (broken.value, [record.doubt for record in broken.alarms]) == (BROKEN, [""])
+
+
 def test_a_forgotten_history_is_a_doubt(world: RecordedAlarms) -> None:
     unknown = verdict(world, awaiting("errors"), at("12:00") + timedelta(days=31))
     assert (unknown.value, unknown.why) == (UNKNOWN, "alarm errors: CloudWatch keeps its history for 30 days")

@@ -56,6 +56,8 @@ def report(
     since = _day("--from", first, until - timedelta(days=QUARTER_DAYS - 1))
     if since > until:
         raise CliError(Exit.USAGE, f"--from {since} is after --to {until}")
+    if since > now.astimezone().date():
+        raise CliError(Exit.USAGE, f"{since} to {until} has not begun: choose days until today")
     conn = connection(ctx)
     document = {
         "deployment": conn.deployment.name,

@@ -119,6 +119,15 @@ def test_bars_of_stages_add_up_and_the_slowest_unit_is_the_widest() -> None:
         assert [part.x for part in bar.parts][1:] == pytest.approx(ends[:-1])
 
 
+def test_stages_that_no_unit_has_leave_the_colours_of_the_others() -> None:
+    without = {stage: seconds for stage, seconds in STAGES.items() if stage != "healthy"}
+    page = period_page(document(summary([outcome("web", stages=without)])))
+    key = re.findall(r'<rect class="(part\d)" width="10" height="10"/></svg>until ([a-z ]+)', page)
+    drawn = re.findall(r'<rect class="(part\d)"[^>]*><title>until ([a-z ]+):', page)
+    assert key == [("part1", "noticed"), ("part2", "launched"), ("part3", "in service"), ("part5", "recovered")]
+    assert set(key) == set(drawn)
+
+
 def test_stages_are_drawn_of_some_units_only() -> None:
     read = summary(outcome(f"unit-{n}", stages=STAGES, seconds=float(n)) for n in range(MOST_BARS + 5))
     bars = period_pictures.stage_bars(read["units"], read["totals"])

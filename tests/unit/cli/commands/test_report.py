@@ -161,6 +161,7 @@ def test_too_many_events_are_cut_off_and_the_report_says_so(
     ("words", "message"),
     [
         ("--from 2026-11-21 --to 2026-11-20", "--from 2026-11-21 is after --to 2026-11-20"),
+        ("--to 2030-01-01", "2029-10-03 to 2030-01-01 has not begun: choose days until today"),
         ("--from 20x", "--from is '20x': must be a day, YYYY-MM-DD, today or yesterday"),
         ("--to 2026-02-30", "--to is '2026-02-30'"),
         ("--json -o q.html", "--json prints the document: remove --open and -o"),

@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { badge, facts, fill, h, heading, kept, link, loading, name } from "./dom.js";
 import { verdictOf } from "./event_words.js";
 import { stamp } from "./freshness.js";
-import { clock, duration, kind, moment, recoveryTime, sentence, unitAddress, words } from "./format.js";
+import { clock, duration, kind, moment, recoveryTime, sentence, timed, unitAddress, words } from "./format.js";
 import { awaitsVerdict, inFlight, least, stages } from "./stages.js";
 import { legend, statesOf, timeline } from "./timeline.js";
 
@@ -74,7 +74,7 @@ function details(event) {
   const beside = event.terminated_at || event.hypothesis;
   return [
     h("p", {}, "Of the unit ", link(unitAddress(event.unit), name(event.unit)), ", on ", moment(event.at), end),
-    (detail || failure) && h("p", { class: bad ? "problem" : null }, detail && h("span", { class: "capital" }, name(sentence(detail))), failure && [detail && " ", "The last launch failed: ", name(sentence(failure))]),
+    (detail || failure) && h("p", { class: bad ? "problem" : null }, detail && h("span", { class: "capital" }, name(timed(sentence(detail)))), failure && [detail && " ", "The last launch failed: ", name(sentence(failure))]),
     event.status !== "LEASHED" && h("div", { class: beside ? "split" : null }, courseOf(event), beside && h("div", { class: "beside" }, hypothesisOf(event), event.terminated_at && verdictPanel(event))),
     h("h2", {}, "Reason"),
     h("p", {}, reason(event)),
@@ -183,6 +183,6 @@ function alarmOf(one) {
     "li", {},
     h("strong", {}, name(one.name)), ": ",
     states.length ? states.map(([state, at], index) => [index > 0 && ", then ", state, index > 0 && ` at ${clock(new Date(at))}`]) : "its states are not known",
-    ".", one.doubt && h("small", { class: "source" }, name(sentence(one.doubt))),
+    ".", one.doubt && h("small", { class: "source" }, name(timed(sentence(one.doubt)))),
   );
 }

@@ -38,8 +38,8 @@ export function moment(text) {
 
 const ISO = /(\d{4}-\d\d-\d\dT[\d:.]+Z)/;
 
-/** A text of the API, with its times in this machine's time zone. */
-export const timed = (text) => text.split(ISO).map((part) => (ISO.test(part) ? moment(part) : part));
+/** A text of the API, with its times in this machine's time zone; "" for "". */
+export const timed = (text) => text && text.split(ISO).map((part) => (ISO.test(part) ? moment(part) : part));
 
 const SHORT = new Intl.DateTimeFormat("en", { weekday: "short", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: "UTC" });
 

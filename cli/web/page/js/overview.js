@@ -342,5 +342,5 @@ const columns = (now) => [
   { label: "Status", cell: (event) => badge(words(event.status), kind(event.status)) },
   { label: "Verdict", cell: verdictOf },
   { label: "Recovery time", number: true, cell: (event) => event.recovery_seconds === null ? null : recoveryTime(event.recovery_seconds) },
-  { label: "Detail", wide: true, cell: (event) => (inFlight(event) ? progress(event, now) : ending(event) || null) },
+  { label: "Detail", wide: true, cell: (event) => (inFlight(event) ? progress(event, now) : timed(ending(event))) },
 ];

@@ -169,14 +169,14 @@ function head(unit, optOut, optIn) {
 function departure({ unrecovered, events }) {
   const event = events.find((one) => one.event_id === unrecovered);
   const why = event && ending(event);
-  return h("p", {}, why && [h("span", { class: "capital" }, name(sentence(why))), " "], "It stays out of chaos until its owner opts it in again.");
+  return h("p", {}, why && [h("span", { class: "capital" }, name(timed(sentence(why)))), " "], "It stays out of chaos until its owner opts it in again.");
 }
 
 const EVENTS = [
   { label: "Time", cell: (event) => link(eventAddress(event.event_id), soon(event.at)) },
   {
     label: "Outcome", wide: true,
-    cell: (event) => [badge(words(event.status), kind(event.status)), event.recovery_seconds !== null && ` in ${recoveryTime(event.recovery_seconds)}`, [" ", verdictOf(event)], ending(event) && h("small", { class: "source" }, name(ending(event)))],
+    cell: (event) => [badge(words(event.status), kind(event.status)), event.recovery_seconds !== null && ` in ${recoveryTime(event.recovery_seconds)}`, [" ", verdictOf(event)], ending(event) && h("small", { class: "source" }, name(timed(ending(event))))],
   },
 ];
 

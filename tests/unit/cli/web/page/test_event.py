@@ -214,6 +214,14 @@ def test_a_unit_without_alarms_says_that_its_recovery_decides(looking: Looking) 
     expect(picture(page)).to_have_accessible_name(re.compile(r"Recovered: \+1m 05s$"))
 
 
+def test_moments_in_texts_are_in_the_time_zone_of_the_browser(looking: Looking) -> None:
+    detail = f"capacity 3 of 3 in service; alarm disk went off at {at(1)}: further chaos is stopped"
+    page = opened(looking, termination("web", detail=detail))
+    shown = detail.replace(at(1), "20 Nov 2026, 10:00:01 UTC")
+    expect(page.get_by_text(f"{shown}.")).to_be_visible()
+    expect(looking.go("events").get_by_role("row", name=re.compile(re.escape(shown)))).to_be_visible()
+
+
 def test_a_failed_launch_is_in_the_words_of_auto_scaling(looking: Looking) -> None:
     failure = "Launching a new EC2 instance. Status Reason: We currently do not have sufficient capacity."
     page = opened(looking, termination("web", launch_failure=failure))

@@ -16,7 +16,7 @@ _REMEDIES = {
     "too-small": "enlarge the group or, if it may be that small, run `troop set {group} min_healthy=...`",
     "unhealthy": "try again when the group has its capacity back",
     "protected-instances": "remove scale-in protection, or the tag troop:protected, from an instance",
-    "stop-alarm": "try again when it is OK; `troop group {group}` shows the unit's alarms",
+    "stop-alarm": "try again when it is OK, or name other alarms; `troop group {group}` shows the unit's alarms",
     "day-cap": "to allow more, raise the setting troop:max_per_day",
     "in-flight": "`troop events` shows the terminations in flight; the setting troop:max_in_flight limits them",
     "leashed": "`troop unleash` lets it terminate",

@@ -9,7 +9,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop.chaos.aws.outcome_metrics import emit_closed, emit_verdicts
 from troop.chaos.events import Status
-from troop.chaos.recovery import CONFIRM_WAIT, EARLIER_WAIT
+from troop.chaos.recovery import EARLIER_SECONDS, EARLIER_WAIT
 from troop.chaos.wiring.recovery import recovery_check
 from troop.shared import moments
 from troop.shared.aws.logs import step
@@ -31,7 +31,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     if token := event.get("token"):
         observation = recovery_check().wait(event_id, entered, token)
     else:
-        observation = recovery_check().watch(event_id, entered, CONFIRM_WAIT)
+        observation = recovery_check().watch(event_id, entered, EARLIER_SECONDS)
     logger.info("recovery_check", **observation.logged)
     if observation.closed:
         emit_closed(environment.settings().deployment, observation.event)

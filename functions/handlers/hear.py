@@ -18,7 +18,7 @@ logger = Logger()
 
 @step(logger, "id")
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Hears one event: its ``source``, ``time`` and ``detail``, of which only names are used -> ``{"events": [ids]}``
+    """Hears one event: its kind, ``time`` and ``detail``, of which only names are used -> ``{"events": [ids]}``
     of the terminations that it was about.
     """
     at, detail = moments.parse(event["time"]), event["detail"]
@@ -27,7 +27,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     if event["source"] == "aws.cloudwatch":
         observations = alarm_stop().went_off(detail["alarmName"], moments.parse(detail["state"]["timestamp"]))
     else:
-        observations = hearing().group_changed(detail["AutoScalingGroupName"], at)
+        launched = event["detail-type"] == "EC2 Instance Launch Successful"
+        observations = hearing().group_changed(detail["AutoScalingGroupName"], at, launched)
     for observation in observations:
         logger.info("recovery_check", **observation.logged)
         if observation.closed:

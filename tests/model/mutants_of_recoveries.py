@@ -19,7 +19,7 @@ from troop.chaos.flows.recovery_check import Observation, RecoveryCheck
 def events_are_facts(patch: Patch) -> None:
     """An instance is in service again, says an event: so the group has recovered."""
 
-    def group_changed(self: Hearing, group: str, at: datetime) -> list[Observation]:
+    def group_changed(self: Hearing, group: str, at: datetime, launched: bool) -> list[Observation]:
         for event_id, its in self.events.open_groups().items():
             event = self.events.get(event_id) if its == group else None
             if event and event.status is Status.TERMINATED:
@@ -30,7 +30,7 @@ def events_are_facts(patch: Patch) -> None:
 
 
 def events_are_not_heard(patch: Patch) -> None:
-    patch.setattr(Hearing, "group_changed", lambda self, group, at: [])
+    patch.setattr(Hearing, "group_changed", lambda self, group, at, launched: [])
 
 
 def every_event_answers_the_token(patch: Patch) -> None:

@@ -11,13 +11,14 @@ from typing import Any
 
 from tests.model.bus import Notice
 from tests.model.checks import ZONE
+from tests.model.fleet import LAUNCHED
 from tests.model.tokens import Task
 from tests.model.world import Aborted, Violation, World
 from troop.chaos.aws.decision_table import put_work
 from troop.chaos.events import Status
 from troop.chaos.flows.on_demand import OtherGroupError, RefusedError
 from troop.chaos.flows.termination import Outcome, Work
-from troop.chaos.recovery import CONFIRM_WAIT, EARLIER_WAIT
+from troop.chaos.recovery import EARLIER_SECONDS, EARLIER_WAIT
 from troop.shared import moments
 from troop.shared.errors import MissingGroupError
 
@@ -163,7 +164,7 @@ def _await_as_before(world: World, event_id: str) -> None:
     """The states of the version before task tokens: its executions are under way when this one is deployed."""
     while True:
         world.stage.pause(EARLIER_WAIT)
-        run = partial(world.recovery_check.watch, event_id, world.now(), CONFIRM_WAIT)
+        run = partial(world.recovery_check.watch, event_id, world.now(), EARLIER_SECONDS)
         seen = world.invoke("check_recovery", 60, 7, run)
         if seen is None or seen.event.status is not Status.TERMINATED:
             return
@@ -174,6 +175,6 @@ def _hear(world: World, notice: Notice) -> None:
     if notice["source"] == "aws.ec2":
         world.hearing.instance_runs(detail["instance-id"], at)
     elif notice["source"] == "aws.autoscaling":
-        world.hearing.group_changed(detail["AutoScalingGroupName"], at)
+        world.hearing.group_changed(detail["AutoScalingGroupName"], at, notice["detail-type"] == LAUNCHED)
     else:
         world.alarm_stop.went_off(detail["alarmName"], moments.parse(detail["state"]["timestamp"]))

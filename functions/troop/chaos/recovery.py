@@ -18,6 +18,11 @@ CONFIRM_WAIT, TARGETS_WAIT = 3, 4
 has its capacity: no event tells when a target is healthy.
 """
 
+LAG_SECONDS = 8
+"""For how long a group is looked at again that is short although Auto Scaling reports a launch: what it describes can
+be older than its event.
+"""
+
 CALL_SECONDS = 115
 """The most seconds for which one call looks again. The workflow calls again every 120 seconds, so that looks at slow
 targets follow one another without a gap.
@@ -25,6 +30,9 @@ targets follow one another without a gap.
 
 EARLIER_WAIT = 60
 """The seconds between checks for executions that an earlier version has started: their definition waits by itself."""
+
+EARLIER_SECONDS = 30
+"""The most seconds for which a call of such an execution looks again; its definition allows 75 for the call."""
 
 
 @dataclass(frozen=True)

@@ -265,9 +265,16 @@ class Account:
         answer: dict[str, Any] = check_recovery.handler(event, CONTEXT)
         return answer
 
-    def hear(self, source: str, detail: dict[str, Any], at: datetime | None = None) -> list[str]:
+    def hear(
+        self,
+        source: str,
+        detail: dict[str, Any],
+        at: datetime | None = None,
+        kind: str = "EC2 Instance Launch Unsuccessful",
+    ) -> list[str]:
         """An event of AWS, sent now or ``at``; returns the terminations that it was about."""
-        event = {"id": "an event's", "source": source, "time": moments.iso(at or self.clock()), "detail": detail}
+        time = moments.iso(at or self.clock())
+        event = {"id": "an event's", "source": source, "detail-type": kind, "time": time, "detail": detail}
         answer: list[str] = hear.handler(event, CONTEXT)["events"]
         return answer
 

@@ -14,7 +14,7 @@ from troop.chaos.aws.groups import group_of
 from troop.chaos.events import Status
 from troop.chaos.flows import clock_check
 from troop.chaos.flows.recovery_check import Observation, RecoveryCheck
-from troop.chaos.recovery import CALL_SECONDS
+from troop.chaos.recovery import CALL_SECONDS, LAG_SECONDS
 from troop.shared.aws.throttling import is_throttled
 
 MOST_RUNNING = 5
@@ -36,18 +36,20 @@ class Hearing:
     recovery_check: RecoveryCheck
     clock: Callable[[], datetime]
 
-    def group_changed(self, group: str, at: datetime) -> list[Observation]:
+    def group_changed(self, group: str, at: datetime, launched: bool) -> list[Observation]:
         """Checks the terminations in flight of a group, of whose instances one was launched or has left.
 
         Args:
             group: its name.
             at: when AWS sent the event. A very late one starts no check.
+            launched: whether it reports a launch, so that a group that is short may have been read too early.
         """
         now = self.clock()
         if clock_check.is_stale(at, now):
             return []
         event_ids = [event_id for event_id, its in self.events.open_groups().items() if its == group]
-        return [self.recovery_check.watch(event_id, now, CALL_SECONDS / len(event_ids)) for event_id in event_ids]
+        lag = LAG_SECONDS if launched else 0
+        return [self.recovery_check.watch(event_id, now, CALL_SECONDS / len(event_ids), lag) for event_id in event_ids]
 
     def instance_runs(self, instance_id: str, at: datetime) -> list[str]:
         """Records that an instance runs, in the terminations in flight of its group; returns their ids.

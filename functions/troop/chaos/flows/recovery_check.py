@@ -19,7 +19,7 @@ from troop.chaos.events import Event, Status
 from troop.chaos.flows import clock_check
 from troop.chaos.flows.judgement import Judgement
 from troop.chaos.groups import Group
-from troop.chaos.recovery import CALL_SECONDS, assess, until_settled
+from troop.chaos.recovery import CALL_SECONDS, TARGETS_WAIT, assess, until_settled
 from troop.chaos.replacements import Replacement, first_since
 from troop.chaos.stages import Activity, last_failure, observe
 from troop.shared import moments
@@ -34,6 +34,7 @@ class Observation:
 
     Attributes:
         wait_seconds: until another look can show more; 0 if there is nothing to look for.
+        is_short: whether the group's capacity in service was too low.
         closed: whether this check has closed the event.
         judged: whether this check has given the verdict on an event that was closed before.
         activities: the group's scaling activities, if a check of this call has read them.
@@ -42,6 +43,7 @@ class Observation:
     event: Event
     detail: str
     wait_seconds: int = 0
+    is_short: bool = False
     closed: bool = False
     judged: bool = False
     activities: tuple[Activity, ...] | None = field(default=None, repr=False)
@@ -85,7 +87,7 @@ class RecoveryCheck:
             self._answer(event_id)
         return seen
 
-    def watch(self, event_id: str, entered: datetime, seconds: float = CALL_SECONDS) -> Observation:
+    def watch(self, event_id: str, entered: datetime, seconds: float = CALL_SECONDS, lag: float = 0) -> Observation:
         """Checks, and looks again soon while that can show more: to confirm, or because targets are not healthy yet,
         or the verdict is near. Returns the last result; another call that looks, too, goes on alone.
 
@@ -93,16 +95,20 @@ class RecoveryCheck:
             event_id: the id of the event.
             entered: the moment by another clock to which this function's is compared.
             seconds: for how long it looks again at most.
+            lag: for how many seconds it also looks again at a group that is short.
         """
-        until = self.clock() + timedelta(seconds=seconds)
+        began, slept = self.clock(), timedelta()
         try:
             seen = self.check(event_id, entered)
-            while seen.wait_seconds and self.clock() + timedelta(seconds=seen.wait_seconds) <= until:
-                self.sleep(seen.wait_seconds)
+            while True:
+                wait, longest = (TARGETS_WAIT, lag) if seen.is_short else (seen.wait_seconds, seconds)
+                slept += timedelta(seconds=wait)
+                if not wait or max(self.clock() - began + timedelta(seconds=wait), slept).total_seconds() > longest:
+                    return seen
+                self.sleep(wait)
                 seen = self.check(event_id, entered, seen)
         except StepRefused:
             return Observation(self._read(event_id), ELSEWHERE)
-        return seen
 
     def check(self, event_id: str, entered: datetime, before: Observation | None = None) -> Observation:
         """Checks once; returns an event without need for checks as it is. Gives the verdict on one that awaits it, if
@@ -143,7 +149,13 @@ class RecoveryCheck:
             event = _with_stages(event, known, healthy, now)
         if assessment.status is None:
             self.events.record_check(event)
-            return Observation(event, assessment.detail, assessment.wait_seconds, activities=known)
+            return Observation(
+                event,
+                assessment.detail,
+                assessment.wait_seconds,
+                is_short=not assessment.wait_seconds,
+                activities=known,
+            )
         ended = replace(event, status=assessment.status, recovered_at=assessment.recovered_at)
         verdict, settles_at = self.judgement.verdict(ended, now)
         event = self.events.close(

@@ -24,8 +24,11 @@ def victim(account: Account) -> str:
     return account.event(WEB).instance_id
 
 
-def changed(account: Account, group: str = "web", at: Any = None) -> list[str]:
-    return account.hear("aws.autoscaling", {"AutoScalingGroupName": group, "EC2InstanceId": "i-0123"}, at)
+LAUNCHED, LEFT = "EC2 Instance Launch Successful", "EC2 Instance Terminate Successful"
+
+
+def changed(account: Account, group: str = "web", at: Any = None, kind: str = LEFT) -> list[str]:
+    return account.hear("aws.autoscaling", {"AutoScalingGroupName": group, "EC2InstanceId": "i-0123"}, at, kind)
 
 
 def runs(account: Account, instance_id: str) -> list[str]:
@@ -60,6 +63,31 @@ def test_an_event_is_no_fact(account: Account, victim: str, monkeypatch: pytest.
         assert changed(account) == [WEB]
     event = account.event(WEB)
     assert (event.status, event.watch.checks, event.watch.whole) == (Status.TERMINATED, 1, 0)
+
+
+@pytest.mark.parametrize(("kind", "recovers"), [(LAUNCHED, True), (LEFT, False)])
+def test_a_launch_that_the_group_does_not_show_yet_is_looked_for_again(
+    account: Account, victim: str, kind: str, recovers: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+
+    def late(number: int, operation: str, call: Any) -> Any:
+        if operation != "DescribeAutoScalingGroups":
+            return call()
+        looks.append(number)
+        return never_whole(number, operation, call) if len(looks) <= 2 else call()
+
+    with calls(monkeypatch, late):
+        changed(account, kind=kind)
+    assert (account.event(WEB).status is Status.RECOVERED) is recovers
+
+
+def test_a_launch_of_a_group_that_stays_short_ends_its_looks(
+    account: Account, victim: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with calls(monkeypatch, never_whole):
+        assert changed(account, kind=LAUNCHED) == [WEB]
+    assert account.event(WEB).watch.checks == 3
 
 
 def test_without_a_termination_in_flight_one_query_is_all(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,6 +81,12 @@ def lived(cloudwatch: CloudWatch, name: str, since: float, until: float) -> set[
     return seen | {before}
 
 
+def changed_since(cloudwatch: CloudWatch, names: Iterable[str], moment: float) -> bool:
+    """Checks whether an alarm, or one below it, was created, changed or deleted after a moment."""
+    every = {one for name in names for one in family(cloudwatch, name)}
+    return any(one.is_configuration and one.at > moment and one.name in every for one in cloudwatch.history)
+
+
 def settle(cloudwatch: CloudWatch, names: Iterable[str]) -> float:
     """Returns the seconds that alarms need to go off."""
     alarms = [one for name in names for one in _metrics(cloudwatch, name)]

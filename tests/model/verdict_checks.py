@@ -340,8 +340,8 @@ def _again(event: Mapping[str, Any]) -> str:
     least = most = 0.0
     if event["status"] == RECOVERED:
         most = seconds(event["recovered_at"])
-        shorts = [event["watch"].get("short_at"), (event.get("stages") or {}).get("in_service")]
-        least = min(most, max([since, *(seconds(one) for one in shorts if one)])) - since
+        short = event["watch"].get("short_at")
+        least = min(most, max(since, seconds(short) if short else since)) - since
         most -= since
     if event["status"] == UNRECOVERED or _went_off(event) or (limit is not None and least > limit):
         return BROKEN

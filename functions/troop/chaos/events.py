@@ -77,7 +77,8 @@ class Watch:
         whole: how many in a row, up to the last, found the group whole.
         whole_since: the first of these.
         checked_at: the last check; without recent ones, an open event has lost its watch.
-        short_at: the last check that found the group not whole: the recovery is between it and ``whole_since``.
+        short_at: the last moment at which the group was certainly not whole: a check found it so, or no instance had
+            returned to service yet. The recovery is between it and ``whole_since``.
     """
 
     checks: int = 0

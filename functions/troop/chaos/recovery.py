@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from math import ceil
 
@@ -27,6 +27,9 @@ CALL_SECONDS = 115
 """The most seconds for which one call looks again. The workflow calls again every 120 seconds, so that looks at slow
 targets follow one another without a gap.
 """
+
+CLOCKS = timedelta(seconds=2)
+"""How far the moments of two services may differ, whole seconds included."""
 
 EARLIER_WAIT = 60
 """The seconds between checks for executions that an earlier version has started: their definition waits by itself."""
@@ -97,6 +100,19 @@ def assess(
         i.instance_id == event.instance_id for i in group.serving
     )
     return Assessment(None, not_whole, detail, wait_seconds=TARGETS_WAIT if waits_for_targets else 0)
+
+
+def no_sooner(watch: Watch, returned: datetime | None, recovered_at: datetime) -> Watch:
+    """Returns the watch of a recovery that cannot have been earlier than an instance returned to service.
+
+    Args:
+        returned: when the first instance was in service; None if that is not known. A moment after ``recovered_at``
+            tells nothing, but for the difference of two clocks.
+    """
+    if returned is None or returned > recovered_at + CLOCKS:
+        return watch
+    returned = min(returned, recovered_at)
+    return replace(watch, short_at=max(watch.short_at or returned, returned))
 
 
 LOST_AFTER = timedelta(minutes=5)

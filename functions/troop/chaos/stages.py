@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 SUCCESSFUL = "Successful"
+MOST_ACTIVITIES = 100
+"""The most activities that are read, the newest ones."""
+
 FAILED = frozenset({"Failed", "Cancelled"})
 """The statuses of activities that have ended. A status message says why one failed."""
 
@@ -130,6 +133,17 @@ def last_failure(activities: Iterable[Activity], since: datetime) -> str:
     """Returns Auto Scaling's message about the last activity since then that failed; "" if none did."""
     failed = [one for one in activities if one.status in FAILED and one.started >= since]
     return max(failed, key=lambda one: one.started).message if failed else ""
+
+
+def first_return(activities: Iterable[Activity], since: datetime) -> datetime | None:
+    """Returns when the first launch ended well since then, so that the group had no more capacity before. None if that
+    is not known: without a launch, and if another kind of activity can have added capacity.
+    """
+    every, from_second = tuple(activities), since.replace(microsecond=0)
+    later = [one for one in every if one.ended is None or one.ended >= from_second]
+    if len(later) >= MOST_ACTIVITIES or not all(one.launches or one.ends for one in later):
+        return None
+    return min((one.ended for one in later if one.launches and one.status == SUCCESSFUL and one.ended), default=None)
 
 
 def _first_launch(activities: Iterable[Activity], since: datetime) -> Activity | None:

@@ -87,15 +87,12 @@ def went_off(verdict: Verdict) -> tuple[str, ...]:
 def recovery_bounds(event: Event) -> tuple[float, float] | None:
     """Returns the least and the most seconds that the recovery took; None for an event that has not recovered.
 
-    The group was whole at the first of two good checks. It was not yet whole at the last check that found it short, nor
-    before its replacement was in service.
+    The group was whole at the first of two good checks, and not yet at ``short_at`` of its watch.
     """
     if event.recovered_at is None or event.terminated_at is None:
         return None
     began, most = _stored(event.terminated_at), _stored(event.recovered_at)
-    short = [event.watch.short_at, event.stages.in_service if event.stages else None]
-    least = max((_stored(moment) for moment in short if moment), default=began)
-    # Clocks differ, and a group can become whole without its replacement.
+    least = _stored(event.watch.short_at) if event.watch.short_at else began
     return max(0.0, (min(least, most) - began).total_seconds()), max(0.0, (most - began).total_seconds())
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.unit.chaos.build import at, event, group, instance
 from troop.chaos.events import Event, Status, Watch
 from troop.chaos.groups import Group, Instance
-from troop.chaos.recovery import TARGETS_WAIT, Assessment, assess, watch_lost
+from troop.chaos.recovery import TARGETS_WAIT, Assessment, assess, no_sooner, watch_lost
 
 Targets = dict[str, frozenset[str]]
 
@@ -250,3 +250,25 @@ def test_a_watch_is_lost_when_nobody_has_looked_for_five_minutes(
     changes: dict[str, Any], after: int, lost: bool
 ) -> None:
     assert watch_lost(event(**changes), seconds(after)) is lost
+
+
+@pytest.mark.parametrize(
+    ("short", "returned", "bound"),
+    [
+        (5, 60, 60),
+        (80, 60, 80),
+        (None, 60, 60),
+        (5, 101.5, 100),  # the other clock is ahead
+        (5, 103, 5),  # the group was whole without that instance
+        (5, None, 5),
+        (None, None, None),
+    ],
+)
+def test_no_recovery_before_an_instance_returned(
+    short: float | None, returned: float | None, bound: float | None
+) -> None:
+    def moment(seconds: float | None) -> datetime | None:
+        return None if seconds is None else at("12:00") + timedelta(seconds=seconds)
+
+    recovered_at = at("12:00") + timedelta(seconds=100)
+    assert no_sooner(Watch(short_at=moment(short)), moment(returned), recovered_at).short_at == moment(bound)

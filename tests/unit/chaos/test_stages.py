@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 from tests.unit.chaos.build import at
-from troop.chaos.stages import Activity, HealthySince, Stages, last_failure, observe
+from troop.chaos.stages import (
+    MOST_ACTIVITIES,
+    Activity,
+    HealthySince,
+    Stages,
+    first_return,
+    last_failure,
+    observe,
+)
 
 REQUESTED = at("12:00:02").replace(microsecond=250_000)
 VICTIM, NEW, OTHER = "i-0a", "i-0b", "i-0c"
@@ -127,3 +135,22 @@ def test_a_replacement_runs_no_earlier_than_it_was_launched() -> None:
     in_whole_seconds = {NEW: at("12:00:11")}
     assert observed(launching(NEW, 9.4), running=in_whole_seconds).running == seconds(9.4)
     assert observed(launching(NEW, 8.6), running=in_whole_seconds).running == at("12:00:11")
+
+
+@pytest.mark.parametrize(
+    ("activities", "returned"),
+    [
+        ((END, launching(NEW, 9, 35)), 35),
+        ((END, launching(NEW, 9, 35), launching(OTHER, 12, 20)), 20),
+        ((END, launching(NEW, 9, 35, "Failed"), launching(OTHER, 12, 50)), 50),
+        ((launching(OTHER, -30, 10), launching(NEW, 9, 35)), 10),
+        ((launching(OTHER, -90, -60), launching(NEW, 9, 35)), 35),
+        ((END, launching(NEW, 9)), None),
+        ((), None),
+        ((Activity("Attaching an existing EC2 instance: i-0c", "Successful", seconds(5), seconds(8)),), None),
+        ((*[launching(OTHER, 12, 20)] * MOST_ACTIVITIES,), None),
+    ],
+)
+def test_the_first_instance_that_returned(activities: tuple[Activity, ...], returned: float | None) -> None:
+    expected = None if returned is None else seconds(returned)
+    assert first_return(activities, REQUESTED) == expected

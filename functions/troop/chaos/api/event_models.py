@@ -141,11 +141,11 @@ class EventOut(BaseModel):
         description="Seconds from the termination to the first check that found the group recovered"
     )
     recovery_at_least: float | None = Field(
-        description="Seconds that the recovery took at least: until short_at, or until in_service if that is later"
+        description="Seconds that the recovery took at least: from the termination to short_at"
     )
     short_at: Moment | None = Field(
-        description="The last check that found the group not yet recovered: it recovered between this and "
-        "recovered_at; null without such a check"
+        description="The last moment at which the group had certainly not recovered: a check found it so, or no "
+        "instance had returned to service; it recovered between this and recovered_at. null if none is known"
     )
     stages: StagesOut | None = Field(description="null before the first check, and for events of earlier versions")
     hypothesis: HypothesisOut | None = Field(description="As of the claim; null for events of earlier versions")

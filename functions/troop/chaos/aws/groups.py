@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from troop.chaos.groups import Group, Instance
 from troop.chaos.near_keys import folded_tag
 from troop.chaos.replacements import Build, Launch
-from troop.chaos.stages import Activity
+from troop.chaos.stages import MOST_ACTIVITIES, Activity
 from troop.faults.fault import GONE_STATES
 from troop.shared.tags import PROTECTED_TAG
 
@@ -151,7 +151,9 @@ def activities(autoscaling: Any, group: str) -> tuple[Activity, ...]:
 
     Those of an event are among them when it begins. Later a group that keeps failing can have more of them.
     """
-    newest = autoscaling.describe_scaling_activities(AutoScalingGroupName=group, MaxRecords=100)["Activities"]
+    newest = autoscaling.describe_scaling_activities(AutoScalingGroupName=group, MaxRecords=MOST_ACTIVITIES)[
+        "Activities"
+    ]
     return tuple(
         Activity(
             description=str(one.get("Description", "")),

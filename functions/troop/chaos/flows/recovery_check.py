@@ -19,9 +19,9 @@ from troop.chaos.events import Event, Status
 from troop.chaos.flows import clock_check
 from troop.chaos.flows.judgement import Judgement
 from troop.chaos.groups import Group
-from troop.chaos.recovery import CALL_SECONDS, TARGETS_WAIT, assess, until_settled
+from troop.chaos.recovery import CALL_SECONDS, TARGETS_WAIT, assess, no_sooner, until_settled
 from troop.chaos.replacements import Replacement, first_since
-from troop.chaos.stages import Activity, last_failure, observe
+from troop.chaos.stages import Activity, first_return, last_failure, observe
 from troop.shared import moments
 from troop.shared.errors import MissingEventError
 
@@ -147,6 +147,9 @@ class RecoveryCheck:
             if known is None or (assessment.status and not (event.stages and event.stages.in_service)):
                 known = self._activities(group.name)
             event = _with_stages(event, known, healthy, now)
+            if assessment.recovered_at and group.desired >= event.desired:
+                returned = first_return(known, _requested(event))
+                event = replace(event, watch=no_sooner(event.watch, returned, assessment.recovered_at))
         if assessment.status is None:
             self.events.record_check(event)
             return Observation(

@@ -177,4 +177,4 @@ def _hear(world: World, notice: Notice) -> None:
     elif notice["source"] == "aws.autoscaling":
         world.hearing.group_changed(detail["AutoScalingGroupName"], at, notice["detail-type"] == LAUNCHED)
     else:
-        world.alarm_stop.went_off(detail["alarmName"], moments.parse(detail["state"]["timestamp"]))
+        list(world.alarm_stop.went_off(detail["alarmName"], moments.parse(detail["state"]["timestamp"])))

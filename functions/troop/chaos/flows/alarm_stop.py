@@ -11,7 +11,7 @@ An alarm that goes off in the moment of the request to terminate comes too late:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -34,8 +34,8 @@ class AlarmStop:
     recovery_check: RecoveryCheck
     clock: Callable[[], datetime]
 
-    def went_off(self, alarm: str, at: datetime) -> list[Observation]:
-        """Stops what can be stopped, and returns the events of which that is true. One that fails does not keep the
+    def went_off(self, alarm: str, at: datetime) -> Iterator[Observation]:
+        """Stops what can be stopped, and yields each event of which that is true. One that fails does not keep the
         others from it.
 
         Args:
@@ -45,16 +45,15 @@ class AlarmStop:
         Raises:
             Exception: the first error of an event, after all others.
         """
-        stopped, errors = [], []
+        errors = []
         for event_id in (*self.events.open_ids(EVENT_OPEN), *self.events.open_ids(EVENT_SETTLES)):
             try:
                 if observation := self._stop(event_id, Abort(at, alarm)):
-                    stopped.append(observation)
+                    yield observation
             except Exception as error:  # noqa: BLE001 - it is raised after the others
                 errors.append(error)
         if errors:
             raise errors[0]
-        return stopped
 
     def _stop(self, event_id: str, abort: Abort) -> Observation | None:
         for _ in range(_TRIES):

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from handlers import hear
 from tests.unit.account.account import (
     FRIDAY,
     OVERDUE,
@@ -224,8 +225,11 @@ def test_one_event_that_fails_keeps_no_other_from_its_stop(
             raise Cut
         return call()
 
+    logged: list[str] = []
+    monkeypatch.setattr(hear.logger, "info", lambda message, **fields: logged.append(fields["event_id"]))
     with calls(monkeypatch, once), pytest.raises(Cut):
         goes_off(account)
+    assert len(logged) == 1, "the other one is on record"
     events = [account.event(f"{FRIDAY}#{unit}") for unit in ("web", "api")]
     assert sorted(event.abort is None for event in events) == [False, True]
     assert len(goes_off(account)) == 2, "the event of AWS is delivered again"

@@ -254,7 +254,7 @@ def _unit(unit: UnitDay, settings: Settings) -> dict[str, Any]:
         "due": moments.iso(unit.due) if unit.due else None,
         "tick": moments.iso(outcome.tick) if hit else None,
         "local_tick": settings.calendars[unit.calendar].local(outcome.tick).isoformat() if hit else None,
-        "method": outcome.policy.method.value if hit else None,
+        "method": outcome.choice.text if hit and outcome.choice else None,
         "target": {
             "group": target.group.name,
             "instance_id": target.instance.instance_id,

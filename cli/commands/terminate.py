@@ -20,7 +20,7 @@ from troop.chaos.events import OPEN, Status
 from troop.chaos.verdict import VerdictValue
 from troop.faults import names
 from troop.shared import moments
-from troop.shared.settings import parse_method
+from troop.shared.choice import parse_choice
 from troop.shared.values import BadValue
 
 _POLL_SECONDS = 2.0
@@ -35,7 +35,7 @@ _OPEN = frozenset(str(status) for status in OPEN)
 
 def _method(text: str) -> str:
     try:
-        return parse_method(text)
+        return parse_choice(text).text
     except BadValue as error:
         raise typer.BadParameter(f"{text!r} must be {error}") from None
 

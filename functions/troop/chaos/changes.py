@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import Any
 
 from troop.chaos.policy import PARSERS
+from troop.shared.choice import text_of
 from troop.shared.state_keys import ITSELF, UNIT
 
 BESIDE = frozenset({ITSELF, "unrecovered"})
@@ -66,6 +67,8 @@ def to_store(key: str, value: Any) -> Any:
     parsed = PARSERS[key](value)
     if isinstance(parsed, date):
         return parsed.isoformat()
+    if key == "method":
+        return text_of(parsed)
     return list(parsed) if isinstance(parsed, tuple) else parsed
 
 

@@ -11,6 +11,7 @@ from troop.chaos.facts import Counts, Facts, Switch
 from troop.chaos.guards import BEFORE_CAPS, CAPS, SCHEDULED, Refusal, Target, judge, pass_guards
 from troop.chaos.participation import effective_participation
 from troop.chaos.policy import Policy
+from troop.shared.choice import Choice
 from troop.shared.records import record
 
 TERMINATE = "terminate"
@@ -29,7 +30,8 @@ class Decision:
         groups: names of the unit's groups.
         rolled: the day's roll, 0..1; None without a day.
         takes_part: whether chaos may select the unit at all: it is not opted out, protected, malformed or unrecovered.
-        target: the instance to terminate or, in a leashed deployment, the one that would be terminated.
+        target: the instance to hit or, in a leashed deployment, the one that would be hit.
+        choice: the fault of the day; None if the policy has problems, or the unit has no day.
     """
 
     unit: str
@@ -42,6 +44,7 @@ class Decision:
     policy: Policy
     takes_part: bool
     target: Target | None = None
+    choice: Choice | None = None
 
     @property
     def event_id(self) -> str:
@@ -86,6 +89,7 @@ def _decision(facts: Facts, verdict: Refusal | Target) -> Decision:
         groups=tuple([group.name for group in facts.groups]),
         rolled=facts.rolled if on_a_day else None,
         policy=facts.policy,
+        choice=facts.choice if on_a_day and not facts.policy.problems else None,
         takes_part=facts.state.unrecovered is None
         and bool(effective_participation(facts.groups, facts.policy).takes_part.value),
         target=target,

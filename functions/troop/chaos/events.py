@@ -9,11 +9,13 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from troop.chaos.hypothesis import Hypothesis
+from troop.chaos.injection import Injection, Way
 from troop.chaos.replacements import Build, Replacement
 from troop.chaos.stages import Stages
 from troop.chaos.verdict import Verdict
-from troop.faults import find_fault
+from troop.faults import find_fault, find_lasting
 from troop.faults.fault import Fault
+from troop.faults.lasting_fault import LastingFault
 from troop.shared.codec import stored
 from troop.shared.errors import MissingFaultError
 
@@ -28,6 +30,7 @@ class Status(StrEnum):
 
     LEASHED = "LEASHED"
     CLAIMED = "CLAIMED"
+    RUNNING = "RUNNING"
     TERMINATED = "TERMINATED"
     RECOVERED = "RECOVERED"
     UNRECOVERED = "UNRECOVERED"
@@ -39,12 +42,16 @@ class Status(StrEnum):
 STEPS: dict[Status, frozenset[Status]] = {
     # A claim replaces a leashed record if the deployment is unleashed that day.
     Status.LEASHED: frozenset({Status.CLAIMED}),
-    Status.CLAIMED: frozenset({Status.TERMINATED, Status.GONE_ELSEWHERE, Status.ABANDONED}),
+    Status.CLAIMED: frozenset({Status.RUNNING, Status.TERMINATED, Status.GONE_ELSEWHERE, Status.ABANDONED}),
+    # A lasting fault. ABANDONED only if AWS certainly refused it; TERMINATED if its end was not proven.
+    Status.RUNNING: frozenset(
+        {Status.ABANDONED, Status.TERMINATED, Status.RECOVERED, Status.UNRECOVERED, Status.GROUP_DELETED}
+    ),
     Status.TERMINATED: frozenset({Status.RECOVERED, Status.UNRECOVERED, Status.GROUP_DELETED}),
 }
 """Status -> the statuses that may follow. A status that is not a key is final."""
 
-OPEN = frozenset({Status.CLAIMED, Status.TERMINATED})
+OPEN = frozenset({Status.CLAIMED, Status.RUNNING, Status.TERMINATED})
 """Statuses of events in flight: they count against ``max_in_flight``, and every sweep checks them."""
 
 
@@ -146,6 +153,7 @@ class Event:
         verdict: None before, for claims without a termination, and in items of earlier versions.
         abort: the first alarm that went off; None without one.
         token: the task token of the workflow that waits for the event; "" if none waits.
+        injection: what is recorded of a lasting fault; None for terminations.
     """
 
     event_id: str
@@ -182,6 +190,32 @@ class Event:
     verdict: Verdict | None = None
     abort: Abort | None = None
     token: str = field(default="", metadata=stored(omit=True))
+    injection: Injection | None = None
+
+    @property
+    def hit_at(self) -> datetime | None:
+        """When the fault hit: the request to terminate, or to inject a lasting fault; None before."""
+        return self.attempted_at if self.injection else self.terminated_at
+
+    @property
+    def victim_stays(self) -> bool:
+        """Whether the instance may serve on: a probe has proven that its fault is over."""
+        return self.injection is not None and self.injection.proof is not None and self.injection.proof.by is Way.PROBE
+
+    @property
+    def recovers_from(self) -> datetime | None:
+        """The moment from which the recovery counts: a lasting fault's proven end if the instance stays or has ended by
+        itself, otherwise the request to terminate. None before, and while a lasting fault is not proven to be over.
+        """
+        if self.status is Status.RUNNING or self.terminated_at is None:
+            proof = self.injection and self.injection.proof
+            return proof.at if proof else None
+        return self.terminated_at
+
+    @property
+    def is_recovering(self) -> bool:
+        """Whether the group's recovery is checked now: after a termination, or the proven end of a lasting fault."""
+        return self.status is Status.TERMINATED or (self.status is Status.RUNNING and self.recovers_from is not None)
 
     @property
     def awaits_verdict(self) -> bool:
@@ -190,10 +224,10 @@ class Event:
 
     @property
     def recovery_seconds(self) -> float | None:
-        """The seconds from the termination to the first check that found the group whole."""
-        if self.recovered_at is None or self.terminated_at is None:
+        """The seconds from :attr:`recovers_from` to the first check that found the group whole."""
+        if self.recovered_at is None or self.recovers_from is None:
             return None
-        return max(0.0, (self.recovered_at - self.terminated_at).total_seconds())
+        return max(0.0, (self.recovered_at - self.recovers_from).total_seconds())
 
 
 def scheduled_id(day: date, unit: str) -> str:
@@ -224,6 +258,18 @@ def fault_named(name: str) -> Fault:
         MissingFaultError: this version does not have it.
     """
     fault = find_fault(name)
+    if fault is None:
+        raise MissingFaultError(name)
+    return fault
+
+
+def lasting_named(name: str) -> LastingFault:
+    """Returns the lasting fault of an event by its method.
+
+    Raises:
+        MissingFaultError: this version does not have it.
+    """
+    fault = find_lasting(name)
     if fault is None:
         raise MissingFaultError(name)
     return fault

@@ -12,11 +12,12 @@ from troop.chaos.change_calendars import ChangePeriod, Changes, period_at
 from troop.chaos.events import Last
 from troop.chaos.groups import Group
 from troop.chaos.policy import Policy, effective_policy, says_anything
-from troop.chaos.roll import roll
+from troop.chaos.roll import choose, roll
 from troop.chaos.self_halt import SelfHalt
 from troop.chaos.strays import StrayRecord, find
 from troop.chaos.units import by_unit
 from troop.shared.calendars import Calendar, Reading
+from troop.shared.choice import Choice
 from troop.shared.records import record
 from troop.shared.settings import Settings
 
@@ -164,6 +165,11 @@ class Facts:
     def day(self) -> date:
         """The local day on the unit's calendar."""
         return self.today.day
+
+    @property
+    def choice(self) -> Choice:
+        """The unit's fault of the day; only for a policy without problems."""
+        return choose(self.salt, self.day, self.unit, self.policy.method.value)
 
     @property
     def rolled(self) -> float:

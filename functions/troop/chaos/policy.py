@@ -9,14 +9,14 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
-from troop import faults
 from troop.chaos.groups import Group
 from troop.chaos.hypothesis import Hypothesis
 from troop.chaos.near_keys import folded_tag, named, shown
 from troop.chaos.units import LONGEST_UNIT_BYTES, is_unit
 from troop.shared import values
+from troop.shared.choice import Choice, parse_choices, text_of
 from troop.shared.records import record
-from troop.shared.settings import Settings, parse_method
+from troop.shared.settings import Settings
 
 TAG_PREFIX = "troop:"
 
@@ -52,7 +52,7 @@ PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "success_alarms": _alarms,
     "recovery_within": values.whole(1, LONGEST_RECOVERY),
     "calendar": values.text(),
-    "method": parse_method,
+    "method": parse_choices,
 }
 """The keys that people can set: in a unit's table item or, with the prefix ``troop:``, as tags of a group."""
 
@@ -107,6 +107,7 @@ class Policy:
         takes_part: whether chaos may select it, by opt-out or opt-in.
         until: the last day of the current opt-out; None without an opt-out, or without an end.
         recovery_within: see :class:`Hypothesis`; None if not set.
+        method: the faults that may hit; the roll of the day chooses one, see :func:`troop.chaos.roll.choose`.
         reason, owner: free text from people; "" if not set.
         problems: malformed values, one sentence each; if there are any, do not use the other values.
     """
@@ -116,7 +117,7 @@ class Policy:
     probability: SourcedValue[float]
     min_healthy: SourcedValue[int]
     min_days_between: SourcedValue[int]
-    method: SourcedValue[str]
+    method: SourcedValue[tuple[Choice, ...]]
     calendar: SourcedValue[str]
     stop_alarms: SourcedValue[tuple[str, ...]]
     success_alarms: SourcedValue[tuple[str, ...]]
@@ -153,9 +154,15 @@ _NO_END: SourcedValue[date | None] = SourcedValue(None, SETTINGS)
 _Layer = dict[str, SourcedValue[Any]]
 
 
+def _is_method(value: Any) -> bool:
+    return isinstance(value, tuple) and any(isinstance(one, Choice) for one in value)
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, date):
         return value.isoformat()
+    if _is_method(value):
+        return text_of(value)
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -169,7 +176,8 @@ def effective_policy(
     """Computes the policy of a unit: the strictest of its groups' policies.
 
     Any opt-out wins (the one that lasts longest), then the smallest probability and time to recover, the largest
-    minimum and distance, the gentlest method and all alarms together. Groups on different calendars are malformed.
+    minimum and distance, the faults that all of them allow, and all alarms together. Groups on different calendars, and
+    groups that allow no common fault, are malformed.
 
     Args:
         groups: the unit's groups, at least one.
@@ -325,6 +333,9 @@ def _strictest(members: Sequence[dict[str, SourcedValue[Any]]]) -> tuple[dict[st
     success_alarms = together("success_alarms")
     if (count := len(success_alarms.value)) > MOST_ALARMS:  # a verdict reads and stores the history of each
         problems.append(f"its groups have {count} success_alarms together: must be at most {MOST_ALARMS}")
+    method = _common(members)
+    if not method.value:
+        problems.append(f"its groups allow no common method: {method.source}")
     # The reason comes from the group whose opt-out lasts longest.
     decisive = min(members, key=lambda m: (m["takes_part"].value, -(m["until"].value or date.max).toordinal()))
     return {
@@ -333,7 +344,7 @@ def _strictest(members: Sequence[dict[str, SourcedValue[Any]]]) -> tuple[dict[st
         "probability": pick("probability", float),
         "min_healthy": pick("min_healthy", lambda v: -v),
         "min_days_between": pick("min_days_between", lambda v: -v),
-        "method": pick("method", lambda v: -faults.gentleness(v)),
+        "method": method,
         "calendar": members[0]["calendar"],
         "stop_alarms": together("stop_alarms"),
         "success_alarms": success_alarms,
@@ -341,3 +352,12 @@ def _strictest(members: Sequence[dict[str, SourcedValue[Any]]]) -> tuple[dict[st
         "reason": decisive["reason"] if decisive["reason"].value else pick("reason", lambda v: not v),
         "owner": pick("owner", lambda v: not v),
     }, problems
+
+
+def _common(members: Sequence[dict[str, SourcedValue[Any]]]) -> SourcedValue[tuple[Choice, ...]]:
+    """Returns the faults that all groups allow, with the source of the smallest set; or none, with every source."""
+    methods = [member["method"] for member in members]
+    common = tuple(one for one in methods[0].value if all(one in method.value for method in methods))
+    if not common:
+        return SourcedValue((), "; ".join(dict.fromkeys(f"{text_of(one.value)} ({one.source})" for one in methods)))
+    return SourcedValue(common, min(methods, key=lambda method: len(method.value)).source)

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 
 from troop.chaos.groups import Instance
 from troop.shared.calendars import MARGIN_MINUTES, Calendar
+from troop.shared.choice import Choice
 
 
 def fraction(salt: bytes, label: str, day: date, name: str) -> float:
@@ -35,6 +36,11 @@ def _keyed(salt: bytes, label: str, day: date) -> hmac.HMAC:
 def roll(salt: bytes, day: date, unit: str) -> float:
     """Returns the unit's roll of the day; it passes if it is below the probability."""
     return fraction(salt, "roll", day, unit)
+
+
+def choose(salt: bytes, day: date, unit: str, choices: Sequence[Choice]) -> Choice:
+    """Returns the fault of the day among those that may hit, each with the same probability; at least one is given."""
+    return choices[int(fraction(salt, "method", day, unit) * len(choices))]
 
 
 def due_at(salt: bytes, day: date, unit: str, calendar: Calendar) -> datetime:

@@ -1,35 +1,47 @@
-"""Lists the faults: the ways in which Troop hits an instance. A fault is one module here, and one entry in the table.
+"""Lists the faults: the ways in which Troop hits an instance. A fault is one module here, and one entry in a table.
 
-Everything that depends on the method of a termination reads this table: policy, settings, API, command, the call to
-AWS, permissions and documents.
+There are two kinds: terminations, and lasting faults inside an instance. Everything that depends on the method of an
+event reads these tables: policy, settings, API, command, the calls to AWS, permissions and documents.
 """
 
 from __future__ import annotations
 
+from troop.faults.blackhole import BLACKHOLE
+from troop.faults.cpu import CPU
 from troop.faults.crash import CRASH
+from troop.faults.disk import DISK
 from troop.faults.drain import DRAIN
 from troop.faults.fault import Fault
+from troop.faults.io import IO
+from troop.faults.kill import KILL
+from troop.faults.lasting_fault import LastingFault
+from troop.faults.latency import LATENCY
+from troop.faults.loss import LOSS
+from troop.faults.memory import MEMORY
 from troop.faults.shutdown import SHUTDOWN
 
 FAULTS: tuple[Fault, ...] = (CRASH, SHUTDOWN, DRAIN)
-"""All faults, from the harshest to the gentlest."""
+"""The terminations."""
+
+LASTING: tuple[LastingFault, ...] = (CPU, MEMORY, IO, DISK, KILL, LATENCY, LOSS, BLACKHOLE)
+"""The lasting faults."""
 
 
 def names() -> tuple[str, ...]:
-    """Lists the names of the faults, from the harshest to the gentlest."""
-    return tuple(fault.name for fault in FAULTS)
+    """Lists the names of all faults."""
+    return (*(fault.name for fault in FAULTS), *(fault.name for fault in LASTING))
 
 
 def find_fault(name: str) -> Fault | None:
-    """Returns a fault by its name; None if this version does not have it."""
+    """Returns a termination by its name; None if this version does not have it."""
     return next((fault for fault in FAULTS if fault.name == name), None)
 
 
-def gentleness(name: str) -> int:
-    """Returns the place of a fault in the table: the higher, the gentler."""
-    return names().index(name)
+def find_lasting(name: str) -> LastingFault | None:
+    """Returns a lasting fault by its name; None if this version does not have it."""
+    return next((fault for fault in LASTING if fault.name == name), None)
 
 
 def services() -> frozenset[str]:
-    """Returns the AWS services that the faults call."""
+    """Returns the AWS services that the terminations call."""
     return frozenset(service for fault in FAULTS for service in fault.services)

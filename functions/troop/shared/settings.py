@@ -18,6 +18,7 @@ from typing import Any
 from troop import faults
 from troop.shared import targets, values
 from troop.shared.calendars import Calendar, parse_calendar
+from troop.shared.choice import Choice, parse_choices
 from troop.shared.errors import SettingsError
 
 PARTICIPATION = ("opt-out", "opt-in")
@@ -205,15 +206,6 @@ def _units(value: Any) -> tuple[tuple[str, str], ...]:
         ) from None
 
 
-def parse_method(value: Any) -> str:
-    """Parses the name of a fault that people write: in settings, tags, table items and requests.
-
-    Raises:
-        BadValue: no fault has this name.
-    """
-    return str(values.one_of(*faults.names())(value))
-
-
 @dataclass(frozen=True)
 class Settings:
     """The settings that functions use. Each value is as its parser returns it: costs are None for no limit, and
@@ -252,7 +244,7 @@ class Settings:
         "Business days from one termination of a unit to its next; 0 and 1 both allow one on every business day. An "
         "owner's `min_days_between` overrides it."
     )
-    method: str = Setting(Section.CHAOS, "crash", parse_method).means(
+    method: tuple[Choice, ...] = Setting(Section.CHAOS, "crash", parse_choices, accepts="str").means(
         " ".join(f"`{fault.name}`: {fault.summary}." for fault in faults.FAULTS)
         + " See [what data a crash can lose](../guides/chaos.md#what-a-crash-can-lose). "
         "An owner's `method` overrides it."

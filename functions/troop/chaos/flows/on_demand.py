@@ -182,7 +182,7 @@ class OnDemand:
             group=target.group.name,
             instance_id=target.instance.instance_id,
             zone=target.instance.zone,
-            method=method or str(facts.policy.method.value),
+            method=method or facts.choice.name,
             rolled=None,
             probability=None,
             desired=target.group.desired,

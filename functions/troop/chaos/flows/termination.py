@@ -295,7 +295,7 @@ def _event(work: Work, facts: Facts, target: Target, now: datetime) -> Event:
         group=target.group.name,
         instance_id=target.instance.instance_id,
         zone=target.instance.zone,
-        method=str(facts.policy.method.value),
+        method=facts.choice.name,
         rolled=roll(facts.salt, facts.day, facts.unit),
         probability=float(facts.policy.probability.value),
         desired=target.group.desired,

@@ -110,6 +110,7 @@ def _work(decision: Decision, execution: str) -> dict[str, Any]:
 
 def _leashed_event(decision: Decision, execution: str) -> Event:
     assert decision.target is not None
+    assert decision.choice is not None
     assert decision.day is not None
     return Event(
         event_id=decision.event_id,
@@ -120,7 +121,7 @@ def _leashed_event(decision: Decision, execution: str) -> Event:
         group=decision.target.group.name,
         instance_id=decision.target.instance.instance_id,
         zone=decision.target.instance.zone,
-        method=str(decision.policy.method.value),
+        method=decision.choice.name,
         rolled=decision.rolled,
         probability=float(decision.policy.probability.value),
         desired=decision.target.group.desired,

@@ -31,7 +31,7 @@ class Reading:
         hosts: lines in /etc/hosts that AWS's documents mark for removal.
         used: how full the root volume is, in percent.
         running: processes with the name that the request had; None without a name.
-        missing: which of the programs and kernel modules of all faults do not exist; ``atd`` if it does not run.
+        missing: which of :func:`troop.faults.tools` do not exist; ``atd`` if it does not run.
     """
 
     boot: str = ""
@@ -75,18 +75,18 @@ def parse(output: str, token: str) -> Reading | None:
     """Reads a probe's output: the last line. None if it is not an answer to this token in every part."""
     lines = output.strip().splitlines()
     try:
-        found = json.loads(lines[-1]) if lines else None
+        answer = json.loads(lines[-1]) if lines else None
     except ValueError:
         return None
-    if not isinstance(found, Mapping) or found.get("token") != token:
+    if not isinstance(answer, Mapping) or answer.get("token") != token:
         return None
-    boot, missing = found.get("boot"), found.get("missing")
+    boot, missing = answer.get("boot"), answer.get("missing")
     if not isinstance(boot, str) or not boot or not isinstance(missing, list):
         return None
     return Reading(
         boot=boot,
-        **{name: _count(found.get(name)) for name in ("qdiscs", "drops", "stress", "rollbacks", "hosts", "running")},
-        used=_number(found.get("used")),
+        **{name: _count(answer.get(name)) for name in ("qdiscs", "drops", "stress", "rollbacks", "hosts", "running")},
+        used=_number(answer.get("used")),
         missing=tuple(str(one) for one in missing),
     )
 

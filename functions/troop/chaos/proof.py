@@ -42,14 +42,16 @@ def prove(fault: LastingFault, injection: Injection) -> tuple[Presence, str]:
     if fault.returns:
         return _returned(injection, now)
     unread = [
-        trace.field for trace in fault.traces if _of(earlier, trace.field) is None or _of(now, trace.field) is None
+        trace.field
+        for trace in fault.traces
+        if _value(earlier, trace.field) is None or _value(now, trace.field) is None
     ]
     if unread:
         return Presence.UNKNOWN, f"the probe could not read {', '.join(unread)}"
     left = [
-        f"{trace.field} {_of(now, trace.field):g}, before {_of(earlier, trace.field):g}"
+        f"{trace.field} {_value(now, trace.field):g}, before {_value(earlier, trace.field):g}"
         for trace in fault.traces
-        if (_of(now, trace.field) or 0) > (_of(earlier, trace.field) or 0) + trace.slack
+        if (_value(now, trace.field) or 0) > (_value(earlier, trace.field) or 0) + trace.slack
     ]
     if left:
         return Presence.PRESENT, "a probe found " + ", ".join(left)
@@ -63,12 +65,16 @@ def objection(fault: LastingFault, injection: Injection) -> str:
         return f"the probe before the fault has no answer: {probe.failure or 'it is not over'}" if probe else "no probe"
     reading = probe.reading
     fields = dict.fromkeys(("stress", "rollbacks", "hosts", *(trace.field for trace in fault.traces)))
-    if unread := [name for name in fields if _of(reading, name) is None]:
+    if unread := [name for name in fields if _value(reading, name) is None]:
         return f"the probe could not read {', '.join(unread)}"
-    if left := [name for name in ("stress", "rollbacks", "hosts") if _of(reading, name)]:
-        return f"the instance is not clean: the probe found {', '.join(f'{one} {_of(reading, one):g}' for one in left)}"
-    if not injection.installs and (missing := lacking(fault, reading)):
-        return f"the instance has no {', '.join(missing)}: install {', '.join(packages(fault, reading))} in its image"
+    if left := [name for name in ("stress", "rollbacks", "hosts") if _value(reading, name)]:
+        return (
+            f"the instance is not clean: the probe found {', '.join(f'{one} {_value(reading, one):g}' for one in left)}"
+        )
+    missing = [tool for tool in lacking(fault, reading) if not injection.installs or tool in fault.modules]
+    if missing:
+        needed = dict.fromkeys(fault.tools[tool] for tool in missing)
+        return f"the instance has no {', '.join(missing)}: install {', '.join(needed)} in its image"
     return fault.refusal(injection.parameters, {"used": reading.used, "running": reading.running})
 
 
@@ -91,6 +97,6 @@ def _returned(injection: Injection, now: Reading) -> tuple[Presence, str]:
     return Presence.GONE, f"{now.running} of process {name} run again"
 
 
-def _of(reading: Reading, name: str) -> float | None:
+def _value(reading: Reading, name: str) -> float | None:
     value: float | None = getattr(reading, name)
     return value

@@ -42,6 +42,11 @@ def find_lasting(name: str) -> LastingFault | None:
     return next((fault for fault in LASTING if fault.name == name), None)
 
 
+def tools() -> tuple[str, ...]:
+    """Lists the programs and kernel modules that the lasting faults need, each once: the probe looks for them."""
+    return tuple(dict.fromkeys(tool for fault in LASTING for tool in fault.tools))
+
+
 def services() -> frozenset[str]:
     """Returns the AWS services that the terminations call."""
     return frozenset(service for fault in FAULTS for service in fault.services)

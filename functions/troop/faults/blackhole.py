@@ -8,6 +8,9 @@ from troop.faults.lasting_fault import SECONDS, LastingFault, Parameter, Trace, 
 from troop.faults.latency import DIRECTION
 
 HTTPS = "443"
+"""AWS's document spares the addresses of Systems Manager on this port. Connections of the agent that exist may have
+other addresses, so Troop does not rely on it.
+"""
 
 
 def _request(parameters: Mapping[str, str]) -> dict[str, str]:
@@ -37,7 +40,8 @@ BLACKHOLE = LastingFault(
     ),
     request=_request,
     traces=(Trace("drops"), Trace("hosts"), Trace("rollbacks")),
-    tools={"iptables": "iptables-nft", "dig": "bind-utils", "lsof": "lsof", "atd": "at"},
+    tools={"iptables": "iptables", "dig": "bind-utils", "atd": "at"},
+    overrun=30,
     needs_timer=True,
     conflict=_conflict,
 )

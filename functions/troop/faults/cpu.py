@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from troop.faults.lasting_fault import SECONDS, LastingFault, Parameter, Trace, seconds, whole
 
-STRESS_TOOLS: Mapping[str, str] = {"stress-ng": "stress-ng"}
+STRESS_TOOLS: Mapping[str, str] = {"stress-ng": "stress-ng", "pgrep": "procps-ng"}
 STRESS_TRACES = (Trace("stress"),)
 """stress-ng's workers share the shell's process group: a cancel, which kills that group, ends them, too."""
 

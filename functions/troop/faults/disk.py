@@ -27,14 +27,14 @@ DISK = LastingFault(
     summary="a file fills the root volume",
     document="AWSFIS-Run-Disk-Fill",
     parameters=(
-        # AWS: a full volume can keep the document from being cancelled.
+        # AWS: a full volume can keep the document from being cancelled. Below 10 it would take 5 for 50 %.
         Parameter("percent", "how full the volume becomes, in percent", whole(20, 95), "90"),
         seconds(300),
     ),
     request=_request,
-    # AWS does not publish the name of the file. It is as large as the fault, which adds at least LEAST_FILLED.
-    traces=(Trace("used", slack=LEAST_FILLED / 2), Trace("rollbacks")),
-    tools={"fallocate": "util-linux-core", "atd": "at"},
-    needs_timer=True,
+    # The document deletes the file while its shell has it open: no name is left, and the space is free when the shell
+    # and its children have ended. The file is as large as the fault, which adds at least LEAST_FILLED.
+    traces=(Trace("used", slack=LEAST_FILLED / 2),),
+    tools={"fallocate": "util-linux", "bc": "bc", "atd": "at"},
     refusal=_refusal,
 )

@@ -1,8 +1,10 @@
 """Defines what a lasting fault is: one inside an instance, which is injected, lasts, and ends. Pure.
 
-Systems Manager runs a document of AWS on the instance: the adapter :mod:`troop.chaos.aws.run_command` sends it. See
-"Use Systems Manager SSM documents with AWS FIS" in the user guide of AWS FIS. Troop has no program on the instance; its
-own document only reads.
+Systems Manager runs a document of AWS on the instance. See "Use Systems Manager SSM documents with AWS FIS" in the user
+guide of AWS FIS. Troop has no program on the instance; its own document only reads.
+
+What the modules of faults say of parameters, tools and ends is in the documents' own texts, which anybody can read:
+``aws ssm get-document --name AWSFIS-Run-CPU-Stress``. They are of August 2026; AWS changes them.
 """
 
 from __future__ import annotations
@@ -14,6 +16,14 @@ from typing import Any
 
 SECONDS = "seconds"
 """The parameter that every lasting fault has: how long it lasts; of a killed process, how long it may be gone."""
+
+ROLLBACK = 20
+"""How many seconds after the death of its shell AWS's network documents have atd undo the fault, at most: each job that
+they queue sleeps so long, then undoes it if the shell has not touched its flag file for 10 s. It touches it every 5 s.
+"""
+
+INSTALLATION = 300
+"""The most seconds that AWS's document gets to install packages, which it does before the fault."""
 
 LONGEST = 900
 """The most seconds of a lasting fault: with its proof it must fit into a window, and it holds a place in flight."""
@@ -71,10 +81,13 @@ class LastingFault:
         summary: what happens, for documents: the rest of a sentence, without a full stop.
         document: the name of AWS's document.
         parameters: what owners can set, :data:`SECONDS` included.
-        request: returns the document's parameters for the owner's, without ``InstallDependencies``.
+        request: returns the document's parameters for the owner's, but not whether it installs packages.
         traces: what shows that it is there; each one must be readable, and as before it, when it is over.
         tools: the programs and kernel modules that the document needs -> their packages on Amazon Linux 2023.
-        needs_timer: whether only atd's timer undoes it after its shell has died.
+        modules: which of them are kernel modules: the document loads them, and installs none on Amazon Linux.
+        overrun: how many seconds the document can run beyond its duration: it prepares the fault before its clock
+            starts, and looks at its clock in pauses.
+        needs_timer: whether only atd undoes it after its shell has died; otherwise it ends with the shell.
         returns: whether it is over when something runs again, in place of when its traces are gone.
         conflict: returns what the parameters must be together, to follow "with"; "" if they fit.
         refusal: returns why what the probe before has read forbids it; "" if nothing does.
@@ -87,6 +100,8 @@ class LastingFault:
     request: Callable[[Mapping[str, str]], dict[str, str]]
     traces: tuple[Trace, ...]
     tools: Mapping[str, str]
+    modules: frozenset[str] = frozenset()
+    overrun: int = 10
     needs_timer: bool = False
     returns: bool = False
     conflict: Callable[[Mapping[str, str]], str] = lambda _parameters: ""
@@ -96,9 +111,13 @@ class LastingFault:
         """Returns the defaults of the parameters that have one."""
         return {one.name: one.default for one in self.parameters if one.default is not None}
 
-    def complete(self, given: Mapping[str, str]) -> dict[str, str]:
-        """Returns all parameters: those given and the defaults of the others, in the fault's order."""
-        known = {**self.defaults(), **given}
+    def longest(self, seconds: int, installs: bool = False) -> int:
+        """Returns the most seconds from the start of the document to its end, for a fault of so many seconds."""
+        return seconds + self.overrun + (INSTALLATION if installs else 0)
+
+    def complete(self, parameters: Mapping[str, str]) -> dict[str, str]:
+        """Returns all parameters: these and the defaults of the others, in the fault's order."""
+        known = {**self.defaults(), **parameters}
         return {one.name: known[one.name] for one in self.parameters}
 
 

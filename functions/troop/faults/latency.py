@@ -9,30 +9,37 @@ from troop.faults.lasting_fault import SECONDS, LastingFault, Parameter, Trace, 
 
 EVERYTHING = "ALL"
 
-_SOURCE = re.compile(r"ALL|S3|DYNAMODB|[0-9]{1,3}(\.[0-9]{1,3}){3}(/[0-9]{1,2})?|[a-z0-9-]+(\.[a-z0-9-]+)*")
+_SOURCE = re.compile(r"ALL|S3|DYNAMODB|[0-9]{1,3}(\.[0-9]{1,3}){3}(/[0-9]{1,2})?|[a-z0-9-]+(\.[a-z0-9-]+)+")
 
 
 _SOURCES = Values(
-    "ALL, S3, DYNAMODB, an IPv4 address or range, a host's name, or an availability zone's name or id",
+    "ALL, S3, DYNAMODB, an IPv4 address or range, or a host's whole name",
     lambda text: len(text) <= 200 and _SOURCE.fullmatch(text) is not None,
 )
-"""One of what AWS's documents accept. They accept several, too, with commas, which separate choices here."""
+"""One of what AWS's documents accept. They accept several, too, with commas, which separate choices here. A zone is
+only for FIS, which puts the ranges of its subnets in its place.
+"""
 
 DIRECTION = Parameter(
     "direction", "the direction of the packets, as the instance sees it", one_of("ingress", "egress"), "egress"
 )
-SOURCES = Parameter(
-    "sources", "the other side: an address, a range, a host, a zone, S3, DYNAMODB or ALL", _SOURCES, EVERYTHING
-)
+SOURCES = Parameter("sources", "the other side: an address, a range, a host, S3, DYNAMODB or ALL", _SOURCES, EVERYTHING)
 
+NETEM = "sch_netem"
 NETWORK_TOOLS: Mapping[str, str] = {
     "tc": "iproute-tc",
-    "sch_netem": "kernel-modules-extra",
+    NETEM: "kernel-modules-extra",
+    "kmod": "kmod",
     "dig": "bind-utils",
     "jq": "jq",
+    "curl": "curl-minimal",
     "lsof": "lsof",
+    "pgrep": "procps-ng",
     "atd": "at",
 }
+NETWORK_MODULES = frozenset({NETEM})
+NETWORK_OVERRUN = 30
+"""AWS's documents look up the addresses of Systems Manager ten times, then add up to a hundred queueing disciplines."""
 NETWORK_TRACES = (Trace("qdiscs"), Trace("hosts"), Trace("rollbacks"))
 
 
@@ -61,5 +68,7 @@ LATENCY = LastingFault(
     request=_request,
     traces=NETWORK_TRACES,
     tools=NETWORK_TOOLS,
+    modules=NETWORK_MODULES,
+    overrun=NETWORK_OVERRUN,
     needs_timer=True,
 )

@@ -63,11 +63,11 @@ def parse_choices(value: Any) -> tuple[Choice, ...]:
     """
     if not isinstance(value, str) or len(value) > LONGEST:
         raise values.BadValue(f"text of at most {LONGEST} characters: {_NAMES}")
-    found = {_choice(words) for one in value.split(",") if (words := one.split())}
-    if not found:
+    parsed = {_choice(words) for one in value.split(",") if (words := one.split())}
+    if not parsed:
         raise values.BadValue(_NAMES)
     order = faults.names()
-    return tuple(sorted(found, key=lambda choice: (order.index(choice.name), choice.parameters)))
+    return tuple(sorted(parsed, key=lambda choice: (order.index(choice.name), choice.parameters)))
 
 
 def parse_choice(value: Any) -> Choice:
@@ -83,23 +83,23 @@ def parse_choice(value: Any) -> Choice:
 
 
 def _choice(words: Sequence[str]) -> Choice:
-    name, given = values.one_of(*faults.names())(words[0]), _pairs(words)
+    name, pairs = values.one_of(*faults.names())(words[0]), _pairs(words)
     fault = faults.find_lasting(name)
     if fault is None:
-        if given:
+        if pairs:
             raise values.BadValue(f"{name} without parameters")
         return Choice(name)
     known = {parameter.name: parameter for parameter in fault.parameters}
-    if unknown := given.keys() - known:
+    if unknown := pairs.keys() - known:
         raise values.BadValue(f"{name} with parameters of {', '.join(known)}, not {min(unknown)}")
-    if missing := [one.name for one in fault.parameters if one.default is None and one.name not in given]:
+    if missing := [one.name for one in fault.parameters if one.default is None and one.name not in pairs]:
         raise values.BadValue(f"{name} with {missing[0]}, such as {name} {missing[0]}=...")
     parsed = {}
     for key, parameter in known.items():
-        if key in given:
-            if not parameter.values.accepts(given[key]):
+        if key in pairs:
+            if not parameter.values.accepts(pairs[key]):
                 raise values.BadValue(f"{name} with {key} as {parameter.values.words}")
-            parsed[key] = given[key]
+            parsed[key] = pairs[key]
     if conflict := fault.conflict(fault.complete(parsed)):
         raise values.BadValue(f"{name} with {conflict}")
     return Choice(name, tuple(parsed.items()))

@@ -17,6 +17,7 @@ from cli.shared.aws import is_local
 from infra import ROOT
 from troop.shared import settings as chaos
 from troop.shared import stages, targets, values
+from troop.shared.choice import text_of
 from troop.shared.errors import SettingsError
 from troop.shared.settings import TICK_MINUTES, Section, Setting
 
@@ -313,8 +314,9 @@ def _check_targets(prefix: str, settings: chaos.Settings, network: ExistingNetwo
 
 
 def _document(settings: chaos.Settings, raw: Mapping[str, Any]) -> str:
-    """Returns scalars as parsed and objects as written, so that the functions read exactly what was checked."""
+    """Returns scalars as parsed, faults as text, and objects as written, so that the functions read exactly what was checked."""
     document = {key: getattr(settings, key) for key in chaos.KEYS}
     document = {key: chaos.NO_LIMIT if value is None else value for key, value in document.items()}
     document |= {key: chaos.json_object(raw[key]) for key in ("units", "calendars")}
+    document["method"] = text_of(settings.method)
     return json.dumps(document, indent=2) + "\n"

@@ -314,7 +314,7 @@ def _check_targets(prefix: str, settings: chaos.Settings, network: ExistingNetwo
 
 
 def _document(settings: chaos.Settings, raw: Mapping[str, Any]) -> str:
-    """Returns scalars as parsed, faults as text, and objects as written, so that the functions read exactly what was checked."""
+    """Returns scalars as parsed, faults and objects as written: the functions read exactly what was checked."""
     document = {key: getattr(settings, key) for key in chaos.KEYS}
     document = {key: chaos.NO_LIMIT if value is None else value for key, value in document.items()}
     document |= {key: chaos.json_object(raw[key]) for key in ("units", "calendars")}

@@ -27,10 +27,14 @@ DOCUMENTED = {
     ("aws.autoscaling", "EC2 Instance Launch Unsuccessful"): _ACTIVITY,
     ("aws.autoscaling", "EC2 Instance Terminate Successful"): _ACTIVITY,
     ("aws.ec2", "EC2 Instance State-change Notification"): {"instance-id", "state"},
+    ("aws.ssm", "EC2 Command Invocation Status-change Notification"): {
+        *("command-id", "document-name", "instance-id", "requested-date-time", "status"),
+    },
     ("aws.cloudwatch", "CloudWatch Alarm State Change"): {"alarmName", "configuration", "previousState", "state"},
 }
 """The details of events by source and type: Automating Step Functions event delivery with EventBridge, Amazon EC2 Auto
-Scaling event reference, State change events for Amazon EC2 instances, Alarm events and EventBridge.
+Scaling event reference, State change events for Amazon EC2 instances, Amazon EventBridge event examples for Systems
+Manager, Alarm events and EventBridge.
 """
 
 

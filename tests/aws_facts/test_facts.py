@@ -65,3 +65,12 @@ def test_verdicts_know_the_states_and_the_history_of_alarms() -> None:
 def test_a_transaction_has_its_token_from_the_sdk() -> None:
     shape: Any = model("dynamodb").shape_for("TransactWriteItemsInput")
     assert shape.members["ClientRequestToken"].metadata["idempotencyToken"] is True
+
+
+def test_a_command_has_no_token_and_a_comment_that_finds_it() -> None:
+    shape: Any = model("ssm").shape_for("SendCommandRequest")
+    invocation: Any = model("ssm").shape_for("CommandInvocation")
+    assert not [one for one, member in shape.members.items() if member.metadata.get("idempotencyToken")]
+    assert shape.members["Comment"].metadata == {"max": 100}
+    assert shape.members["TimeoutSeconds"].metadata["min"] == 30
+    assert "Comment" in invocation.members

@@ -38,7 +38,11 @@ def make_chaos_functions(functions: Functions, data: Data, *, leashed: bool) -> 
     return ChaosFunctions(
         decide=functions.make(
             "decide",
-            [*permissions.decide(data, leashed=leashed), *functions.reads_change_calendars()],
+            [
+                *permissions.decide(data, leashed=leashed),
+                *functions.reads_change_calendars(),
+                *functions.reads_registrations(),
+            ],
             {
                 **data.environment(),
                 **policy,
@@ -51,7 +55,11 @@ def make_chaos_functions(functions: Functions, data: Data, *, leashed: bool) -> 
         ),
         terminate=functions.make(
             "terminate",
-            [*permissions.terminate(cdk.Stack.of(functions), data), *functions.reads_change_calendars()],
+            [
+                *permissions.terminate(cdk.Stack.of(functions), data),
+                *functions.reads_change_calendars(),
+                *functions.reads_registrations(),
+            ],
             {**data.environment(), **policy, **decisions},
             seconds=60,
             megabytes=256,

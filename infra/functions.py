@@ -58,6 +58,10 @@ class Functions(Construct):
         """Allows reading the SSM Change Calendars of the settings."""
         return permissions.change_calendars(cdk.Stack.of(self), self._settings.chaos.calendars.values())
 
+    def reads_registrations(self) -> list[iam.PolicyStatement]:
+        """Allows reading which instances Systems Manager reaches, if faults inside instances can happen."""
+        return [permissions.registrations()] if self._settings.chaos.inside_instances else []
+
     def make(
         self,
         name: str,

@@ -67,6 +67,7 @@ def make_observers(
             *permissions.alarms(act_now),
             *permissions.account(cdk.Stack.of(functions)),
             *functions.reads_change_calendars(),
+            *functions.reads_registrations(),
             *(benchmarks.permissions_of_api() if benchmarks else []),
         ],
         {

@@ -78,7 +78,8 @@ def terminate(stack: cdk.Stack, data: Data) -> list[iam.PolicyStatement]:
     return [
         *_read_unit(data, "autoscaling:DescribeAutoScalingInstances"),
         _read_salt(data),
-        allow(["dynamodb:GetItem"], data.group_tags.table_arn, data.state.table_arn, data.events.table_arn),
+        allow(["dynamodb:GetItem"], data.group_tags.table_arn, data.events.table_arn),
+        allow(_READ_ITEMS, data.state.table_arn),
         allow(["dynamodb:PutItem", "dynamodb:UpdateItem"], data.events.table_arn),
         allow(["dynamodb:ConditionCheckItem"], data.group_tags.table_arn, data.state.table_arn),
         allow(["dynamodb:UpdateItem"], data.decisions.table_arn),
@@ -235,6 +236,11 @@ def change_calendars(stack: cdk.Stack, calendars: Iterable[Calendar]) -> list[ia
         for one in named
     ]
     return [allow(["ssm:GetCalendarState"], *arns)] if arns else []
+
+
+def registrations() -> iam.PolicyStatement:
+    """Allows reading which instances Systems Manager reaches, for faults inside them."""
+    return allow(["ssm:DescribeInstanceInformation"], "*")  # knows no resources
 
 
 def account(stack: cdk.Stack) -> list[iam.PolicyStatement]:

@@ -70,6 +70,7 @@ class Settings(TypedDict, total=False):
     lowest_min_healthy: int
     min_days_between: int
     method: str
+    inside_instances: bool
     max_per_day: int
     max_in_flight: int
     halt_after_broken: int

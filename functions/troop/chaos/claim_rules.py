@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from troop.chaos.change_calendars import ChangePeriod
 from troop.chaos.events import USUAL_CAUSES, AbandonReason, Event, Status
 from troop.chaos.facts import Switch
 from troop.shared.calendars import Calendar
@@ -19,18 +20,27 @@ GRACE = timedelta(seconds=60)
 """The time from a claim's deadline until the claim is reconciled: clocks differ."""
 
 
-def deadline(now: datetime, calendar: Calendar | None) -> datetime:
-    """Returns the end of a claim made now, in UTC: at most ten minutes away and, for a scheduled one, inside the
-    window.
+def latest(now: datetime, calendar: Calendar, change: ChangePeriod | None, takes: timedelta) -> datetime:
+    """Returns the moment by which a scheduled claim must be carried out, in UTC: the end of the window and of the SSM
+    Change Calendar's period, less the time that the fault takes.
+    """
+    _, closes = calendar.window(calendar.at(now).day)
+    ends = min(closes, change.end) if change and change.end else closes
+    return ends - takes
+
+
+def deadline(
+    now: datetime, calendar: Calendar | None, change: ChangePeriod | None = None, takes: timedelta = timedelta()
+) -> datetime:
+    """Returns the end of a claim made now, in UTC: at most ten minutes away and, for a scheduled one, see
+    :func:`latest`.
 
     Args:
         calendar: the unit's; None on demand, where no window applies.
+        takes: the time that a lasting fault takes inside the window, see :attr:`troop.shared.choice.Choice.takes`.
     """
     longest = now.astimezone(UTC) + LONGEST_CLAIM
-    if calendar is None:
-        return longest
-    _, closes = calendar.window(calendar.at(now).day)
-    return min(longest, closes)
+    return min(longest, latest(now, calendar, change, takes)) if calendar else longest
 
 
 def may_carry_out(event: Event, now: datetime) -> bool:

@@ -15,7 +15,7 @@ from troop.shared.choice import Choice
 from troop.shared.records import record
 
 TERMINATE = "terminate"
-"""The only reason that is not a refusal."""
+"""The only reason that is not a refusal; of lasting faults, too."""
 
 
 @record
@@ -74,7 +74,7 @@ def _decision(facts: Facts, verdict: Refusal | Target) -> Decision:
     target = None
     if isinstance(verdict, Target):
         reason, target = TERMINATE, verdict
-        detail = f"{verdict.instance.instance_id} of {verdict.group.name} is to be terminated"
+        detail = f"{verdict.instance.instance_id} of {verdict.group.name} is to {facts.choice.in_words}"
     else:
         reason, detail = verdict.reason, verdict.detail
         if reason == "leashed":

@@ -11,6 +11,7 @@ from typing import Any
 from troop.chaos.change_calendars import ChangePeriod, Changes, period_at
 from troop.chaos.events import Last
 from troop.chaos.groups import Group
+from troop.chaos.inside import Inside
 from troop.chaos.policy import Policy, effective_policy, says_anything
 from troop.chaos.roll import choose, roll
 from troop.chaos.self_halt import SelfHalt
@@ -104,6 +105,7 @@ class Account:
     protected_instances: frozenset[str] = frozenset()
     strays: StrayRecord = field(default_factory=StrayRecord)
     changes: Changes = field(default_factory=dict)
+    inside: Inside = field(default_factory=Inside)
 
 
 @record
@@ -119,6 +121,8 @@ class Facts:
         balanced: ids of healthy instances by traffic source, see :attr:`Group.sources`; None if not read yet.
         unread: why the health in the traffic sources could not be read; "" if it was, or was not tried.
         change: the current period of the SSM Change Calendar that the unit's calendar names; None if not read.
+        inside: what is known of its instances for lasting faults.
+        requested: the fault that somebody requests, or has claimed; None for the fault of the day.
     """
 
     unit: str
@@ -136,6 +140,8 @@ class Facts:
     balanced: Mapping[str, frozenset[str]] | None = None
     unread: str = ""
     change: ChangePeriod | None = None
+    inside: Inside = field(default_factory=Inside)
+    requested: Choice | None = None
     _today: Reading | None = field(init=False, repr=False, compare=False)
     _rolled: float | None = field(init=False, repr=False, compare=False)
 
@@ -168,8 +174,13 @@ class Facts:
 
     @property
     def choice(self) -> Choice:
-        """The unit's fault of the day; only for a policy without problems."""
-        return choose(self.salt, self.day, self.unit, self.policy.method.value)
+        """The requested fault, or the unit's fault of the day; only for a policy without problems."""
+        return self.requested or choose(self.salt, self.day, self.unit, self.policy.method.value)
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """The faults of which :attr:`choice` is one."""
+        return (self.requested,) if self.requested else self.policy.method.value
 
     @property
     def rolled(self) -> float:
@@ -204,6 +215,7 @@ def facts_of_units(account: Account, settings: Settings, salt: bytes, now: datet
             counts=counts,
             protected_instances=account.protected_instances,
             change=changes.get(policy.calendar.value),
+            inside=account.inside,
         )
 
 

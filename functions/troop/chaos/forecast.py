@@ -139,8 +139,7 @@ def skip_through(
 def _again_at(decision: Decision, settings: Settings, salt: bytes) -> datetime | None:
     """Returns the moment on that day from which the decision about the unit can change; None if it cannot."""
     if decision.reason == "not-yet" and decision.day:
-        calendar = settings.calendars[decision.policy.calendar.value]
-        return due_at(salt, decision.day, decision.unit, calendar)
+        return _due_at(decision, decision.day, settings, salt)
     if decision.reason == "in-flight":
         return decision.tick
     return None
@@ -215,5 +214,10 @@ def _due(decision: Decision, settings: Settings, salt: bytes) -> datetime | None
     policy, day, rolled = decision.policy, decision.day, decision.rolled
     if policy.problems or day is None or rolled is None or rolled >= policy.probability.value:
         return None
-    calendar = settings.calendars[policy.calendar.value]
-    return due_at(salt, day, decision.unit, calendar) if is_open(calendar, day) else None
+    return _due_at(decision, day, settings, salt) if is_open(settings.calendars[policy.calendar.value], day) else None
+
+
+def _due_at(decision: Decision, day: date, settings: Settings, salt: bytes) -> datetime:
+    assert decision.choice, "a policy without problems has a fault of the day"
+    calendar = settings.calendars[decision.policy.calendar.value]
+    return due_at(salt, day, decision.unit, calendar, decision.choice.takes)

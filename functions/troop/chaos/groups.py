@@ -49,6 +49,7 @@ class Group:
         target_groups: ARNs of target groups of load balancers.
         load_balancers: names of Classic Load Balancers.
         lattice_groups: ARNs of target groups of VPC Lattice.
+        propagated: the keys of the tags that instances launched from now on receive.
         operator: principal of the AWS service that operates the group, and alone may change it; "" for none.
     """
 
@@ -61,6 +62,7 @@ class Group:
     load_balancers: tuple[str, ...] = ()
     lattice_groups: tuple[str, ...] = ()
     operator: str = ""
+    propagated: frozenset[str] = frozenset()
 
     @property
     def sources(self) -> tuple[str, ...]:

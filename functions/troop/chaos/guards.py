@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache, wraps
+from math import ceil
 
+from troop.chaos.claim_rules import LAST_CALL, latest
 from troop.chaos.events import in_words as event_in_words
 from troop.chaos.facts import Facts
 from troop.chaos.groups import Group, Instance
+from troop.chaos.inside import no_consent, none_fit
 from troop.chaos.roll import by_rank, due_at, last_due
 from troop.shared.calendars import MARGIN_MINUTES, Calendar, clock
+from troop.shared.choice import Choice
 from troop.shared.formatting import counted
 from troop.shared.tags import FLEET_TAG, UNTOUCHABLE_TAGS
 
@@ -123,6 +127,43 @@ def operated(_facts: Facts, group: Group) -> str | None:
     return f"is operated by {group.operator}: only this service may change it" if group.operator else None
 
 
+def not_allowed_inside(facts: Facts) -> Refusal | None:
+    """Refuses units all of whose faults are lasting ones, if these cannot happen: nothing of this is secret."""
+    if any(choice.lasting is None for choice in facts.choices):
+        return None
+    refusal = _consenting(facts, facts.choices[0])
+    return refusal if isinstance(refusal, Refusal) else None
+
+
+def inside(facts: Facts) -> Refusal | Facts | None:
+    choice = facts.choice
+    if choice.lasting is None:
+        return None
+    verdict = _consenting(facts, choice)
+    if isinstance(verdict, Refusal):
+        return verdict
+    if facts.inside.unread:
+        return Refusal("inside", f"Systems Manager could not be asked for its instances: {facts.inside.unread}")
+    return _with_fit_instances(verdict or facts) or verdict
+
+
+def _consenting(facts: Facts, choice: Choice) -> Refusal | Facts | None:
+    if facts.settings.inside_instances:
+        return _consenting_groups(facts)
+    return Refusal("inside", f"{choice.name} acts inside an instance, but troop:inside_instances is false")
+
+
+@each_group("inside")
+def _consenting_groups(_facts: Facts, group: Group) -> str | None:
+    return no_consent(group) or None
+
+
+@each_group("inside")
+def _with_fit_instances(facts: Facts, group: Group) -> str | None:
+    hittable = (i.instance_id for i in group.instances if _may_go(i, facts.protected_instances))
+    return none_fit(facts.inside, hittable) or None
+
+
 @each_group("suspended")
 def suspended(_facts: Facts, group: Group) -> str | None:
     missing = group.suspended_processes & NEEDED_PROCESSES
@@ -193,17 +234,28 @@ def not_rolled(facts: Facts) -> Refusal | None:
 
 
 def not_yet(facts: Facts) -> Refusal | None:
-    calendar, day = facts.calendar, facts.day
-    if facts.now >= last_due(day, calendar) or facts.now >= due_at(facts.salt, day, facts.unit, calendar):
+    calendar, day, takes = facts.calendar, facts.day, facts.choice.takes
+    if facts.now >= last_due(day, calendar, takes) or facts.now >= due_at(facts.salt, day, facts.unit, calendar, takes):
         return None
     return _later_than(facts.now, calendar)
 
 
 @lru_cache(maxsize=64)
 def _later_than(now: datetime, calendar: Calendar) -> Refusal:
-    # Omits the minute itself: predictable chaos tests nothing.
+    # Omits the minute itself, and the fault, which bounds it: predictable chaos tests nothing.
     last = clock(calendar.hours(calendar.at(now).day)[1] - MARGIN_MINUTES)
     return Refusal("not-yet", f"rolled for a minute later than {calendar.local(now):%H:%M}, before {last}")
+
+
+def too_late(facts: Facts) -> Refusal | None:
+    """Refuses a lasting fault that would not be over, with its proof, before the window closes."""
+    choice = facts.choice
+    if choice.lasting is None or facts.now + LAST_CALL < latest(facts.now, facts.calendar, facts.change, choice.takes):
+        return None
+    minutes = ceil(choice.takes / timedelta(minutes=1))
+    return Refusal(
+        "outside-window", f"{choice.name} and the proof of its end take {minutes} minutes: the window closes too soon"
+    )
 
 
 def already_today(facts: Facts) -> Refusal | None:
@@ -246,16 +298,19 @@ SCHEDULED: tuple[Guard, ...] = (
     opted_out,
     left_chaos,
     operated,
+    not_allowed_inside,
     suspended,
     refreshing,
     too_small,
     unhealthy,
     only_protected_instances,
+    inside,
     stop_alarm,
     too_soon,
     not_rolled,
     not_yet,
     already_today,
+    too_late,
     day_cap,
     in_flight,
     leashed,
@@ -280,6 +335,7 @@ REASONS = (
     "unrecovered",
     "broken",
     "operated",
+    "inside",
     "suspended",
     "refreshing",
     "too-small",
@@ -335,8 +391,11 @@ def pass_guards(facts: Facts, guards: Sequence[Guard]) -> Refusal | Facts:
 
 
 def candidates(facts: Facts, group: Group) -> tuple[Instance, ...]:
-    """Returns the instances of a group that may be terminated."""
-    return tuple(i for i in group.instances if _may_go(i, facts.protected_instances))
+    """Returns the instances of a group that may be hit, for a policy without problems."""
+    hittable = tuple(i for i in group.instances if _may_go(i, facts.protected_instances))
+    if facts.choice.lasting is None:
+        return hittable
+    return tuple(i for i in hittable if facts.inside.allows(i.instance_id))
 
 
 def _may_go(instance: Instance, spared: frozenset[str]) -> bool:

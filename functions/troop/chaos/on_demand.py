@@ -16,10 +16,11 @@ from troop.chaos.guards import (
     change_calendar_closed,
     not_rolled,
     not_yet,
+    too_late,
     too_soon,
 )
 
-IGNORED = frozenset({calendar_closed, change_calendar_closed, too_soon, not_rolled, not_yet, already_today})
+IGNORED = frozenset({calendar_closed, change_calendar_closed, too_soon, not_rolled, not_yet, already_today, too_late})
 """Guards about time and frequency: window, holidays, freezes and SSM Change Calendars, the roll, the distance from the
 last termination.
 """

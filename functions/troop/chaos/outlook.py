@@ -22,6 +22,7 @@ from troop.chaos.guards import (
     in_words,
     left_chaos,
     malformed,
+    not_allowed_inside,
     only_protected_instances,
     operated,
     opted_out,
@@ -49,6 +50,7 @@ LASTING: tuple[Guard, ...] = (
     opted_out,
     left_chaos,
     operated,
+    not_allowed_inside,
     suspended,
     too_small,
     only_protected_instances,
@@ -191,9 +193,10 @@ def next_possible(
             return None
         day = max(day, until + _DAY)
         policy = _policy_on(day, groups, item, settings)  # a lower layer can have an opt-out too
+    takes = min(choice.takes for choice in policy.method.value)
     while day <= last:
         opens, closes = calendar.window(day)
-        moment = max(opens, now)
+        moment, closes = max(opens, now), closes - takes
         if moment < closes and calendar.at(moment).closure is None:
             return moment
         day += _DAY

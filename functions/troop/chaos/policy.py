@@ -17,6 +17,7 @@ from troop.shared import values
 from troop.shared.choice import Choice, parse_choices, text_of
 from troop.shared.records import record
 from troop.shared.settings import Settings
+from troop.shared.tags import CONSENTS
 
 TAG_PREFIX = "troop:"
 
@@ -76,9 +77,16 @@ def _unit(value: Any) -> str:
     return name
 
 
+def _consent(value: Any) -> str:
+    if value not in CONSENTS:  # IAM compares it exactly
+        raise values.BadValue(" or ".join(CONSENTS))
+    return str(value)
+
+
 OTHER_TAGS: Mapping[str, Callable[[Any], Any]] = {
     # A malformed unit must be a problem: otherwise the group would escape its unit's opt-out.
     "unit": _unit,
+    "inside": _consent,
     **dict.fromkeys(("protected", "fleet", "deployment", "run", "cell", "role", "expires_at"), lambda value: value),
 }
 """Tags with Troop's prefix that are not part of the policy."""
@@ -133,7 +141,7 @@ class Policy:
 
     def as_dict(self) -> dict[str, dict[str, Any]]:
         """Returns ``{key: {"value": ..., "source": ...}}`` in JSON's types, for records and responses."""
-        return {key: {"value": _plain(s.value), "source": s.source} for key, s in self._sourced()}
+        return {key: {"value": _plain(key, s.value), "source": s.source} for key, s in self._sourced()}
 
     def _sourced(self) -> Iterable[tuple[str, SourcedValue[Any]]]:
         return ((key, getattr(self, key)) for key in VALUES)
@@ -154,15 +162,11 @@ _NO_END: SourcedValue[date | None] = SourcedValue(None, SETTINGS)
 _Layer = dict[str, SourcedValue[Any]]
 
 
-def _is_method(value: Any) -> bool:
-    return isinstance(value, tuple) and any(isinstance(one, Choice) for one in value)
-
-
-def _plain(value: Any) -> Any:
+def _plain(key: str, value: Any) -> Any:
+    if key == "method":
+        return text_of(value)
     if isinstance(value, date):
         return value.isoformat()
-    if _is_method(value):
-        return text_of(value)
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -357,7 +361,8 @@ def _strictest(members: Sequence[dict[str, SourcedValue[Any]]]) -> tuple[dict[st
 def _common(members: Sequence[dict[str, SourcedValue[Any]]]) -> SourcedValue[tuple[Choice, ...]]:
     """Returns the faults that all groups allow, with the source of the smallest set; or none, with every source."""
     methods = [member["method"] for member in members]
-    common = tuple(one for one in methods[0].value if all(one in method.value for method in methods))
+    effects = [{one.effect for one in method.value} for method in methods]
+    common = tuple(one for one in methods[0].value if all(one.effect in some for some in effects))
     if not common:
         return SourcedValue((), "; ".join(dict.fromkeys(f"{text_of(one.value)} ({one.source})" for one in methods)))
     return SourcedValue(common, min(methods, key=lambda method: len(method.value)).source)

@@ -40,29 +40,37 @@ def roll(salt: bytes, day: date, unit: str) -> float:
 
 def choose(salt: bytes, day: date, unit: str, choices: Sequence[Choice]) -> Choice:
     """Returns the fault of the day among those that may hit, each with the same probability; at least one is given."""
+    if len(choices) == 1:
+        return choices[0]
     return choices[int(fraction(salt, "method", day, unit) * len(choices))]
 
 
-def due_at(salt: bytes, day: date, unit: str, calendar: Calendar) -> datetime:
+_AT_ONCE = timedelta()
+
+
+def due_at(salt: bytes, day: date, unit: str, calendar: Calendar, takes: timedelta = _AT_ONCE) -> datetime:
     """Returns the moment, in UTC and to the minute, from which a passed roll is due.
 
     Uniform over the minutes of the window, in its real length on that day, without the last ones.
+
+    Args:
+        takes: how long the fault of the day takes, see :attr:`troop.shared.choice.Choice.takes`.
     """
-    opens, minutes = _minutes(calendar, day)
+    opens, minutes = _minutes(calendar, day, takes)
     return opens + timedelta(minutes=int(fraction(salt, "minute", day, unit) * minutes))
 
 
-def last_due(day: date, calendar: Calendar) -> datetime:
+def last_due(day: date, calendar: Calendar, takes: timedelta = _AT_ONCE) -> datetime:
     """Returns the latest possible :func:`due_at` of any unit, in UTC: from then on every passed roll is due."""
-    opens, minutes = _minutes(calendar, day)
+    opens, minutes = _minutes(calendar, day, takes)
     return opens + timedelta(minutes=minutes - 1)
 
 
 @lru_cache(maxsize=1024)
-def _minutes(calendar: Calendar, day: date) -> tuple[datetime, int]:
+def _minutes(calendar: Calendar, day: date, takes: timedelta) -> tuple[datetime, int]:
     """Returns when the window of a day opens, and the number of its minutes in which a roll can be due."""
     opens, closes = calendar.window(day)
-    return opens, max(1, (closes - opens) // timedelta(minutes=1) - MARGIN_MINUTES)
+    return opens, max(1, (closes - opens - takes) // timedelta(minutes=1) - MARGIN_MINUTES)
 
 
 def by_rank(salt: bytes, day: date, instances: Iterable[Instance]) -> list[Instance]:

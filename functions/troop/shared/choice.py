@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from troop import faults
-from troop.faults.lasting_fault import LastingFault
+from troop.faults.lasting_fault import SECONDS, LastingFault
 from troop.shared import values
+
+PROVEN_WITHIN = timedelta(seconds=120)
+"""The time from the end of a lasting fault within which it is proven, or its instance terminated."""
 
 LONGEST = 1000
 """The most characters of the text of a set of choices."""
@@ -35,15 +39,28 @@ class Choice:
         return " ".join([self.name, *(f"{name}={value}" for name, value in self.parameters)])
 
     @property
+    def effect(self) -> tuple[str, tuple[tuple[str, str], ...]]:
+        """The name with all parameters, also those that have their default: equal for the same fault."""
+        fault = self.lasting
+        return self.name, tuple(fault.complete(dict(self.parameters)).items()) if fault else ()
+
+    @property
+    def in_words(self) -> str:
+        """What happens to an instance, in words that follow "is to" or "would"."""
+        return f"have the fault {self.text}" if self.lasting else "be terminated"
+
+    @property
     def lasting(self) -> LastingFault | None:
         """The lasting fault; None for a termination."""
         return faults.find_lasting(self.name)
 
     @property
-    def seconds(self) -> int:
-        """How long it lasts; 0 for a termination, and for a fault that this version does not have."""
+    def takes(self) -> timedelta:
+        """How long a lasting fault and the proof of its end take; no time for a termination."""
         fault = self.lasting
-        return int(fault.complete(dict(self.parameters))["seconds"]) if fault else 0
+        if fault is None:
+            return timedelta()
+        return timedelta(seconds=int(fault.complete(dict(self.parameters))[SECONDS])) + PROVEN_WITHIN
 
 
 def text_of(choices: Sequence[Choice]) -> str:
@@ -61,13 +78,14 @@ def parse_choices(value: Any) -> tuple[Choice, ...]:
     Raises:
         BadValue: it is empty, or names a fault, a parameter or a value that does not exist.
     """
-    if not isinstance(value, str) or len(value) > LONGEST:
-        raise values.BadValue(f"text of at most {LONGEST} characters: {_NAMES}")
-    parsed = {_choice(words) for one in value.split(",") if (words := one.split())}
-    if not parsed:
-        raise values.BadValue(_NAMES)
+    parts = [words for one in value.split(",") if (words := one.split())] if isinstance(value, str) else []
+    if not parts:
+        raise values.BadValue(f"one or more of {', '.join(faults.names())}, separated by commas")
+    if len(value) > LONGEST:
+        raise values.BadValue(f"at most {LONGEST:,} characters")
+    by_effect = {choice.effect: choice for choice in map(_choice, parts)}
     order = faults.names()
-    return tuple(sorted(parsed, key=lambda choice: (order.index(choice.name), choice.parameters)))
+    return tuple(sorted(by_effect.values(), key=lambda choice: (order.index(choice.name), choice.parameters)))
 
 
 def parse_choice(value: Any) -> Choice:
@@ -113,6 +131,3 @@ def _pairs(words: Sequence[str]) -> Mapping[str, str]:
             raise values.BadValue(f"{words[0]} with words such as seconds=60, each once")
         pairs[key] = value
     return pairs
-
-
-_NAMES = "one or more of " + ", ".join(faults.names()) + ", separated by commas"

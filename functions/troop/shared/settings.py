@@ -245,9 +245,15 @@ class Settings:
         "owner's `min_days_between` overrides it."
     )
     method: tuple[Choice, ...] = Setting(Section.CHAOS, "crash", parse_choices, accepts="str").means(
-        " ".join(f"`{fault.name}`: {fault.summary}." for fault in faults.FAULTS)
-        + " See [what data a crash can lose](../guides/chaos.md#what-a-crash-can-lose). "
+        "The faults that may hit, separated by commas; the day's roll chooses one of them. "
+        + " ".join(f"`{fault.name}`: {fault.summary}." for fault in faults.FAULTS)
+        + f" Inside an instance, with `troop:inside_instances`: {', '.join(fault.name for fault in faults.LASTING)}."
+        " See [what data a crash can lose](../guides/chaos.md#what-a-crash-can-lose). "
         "An owner's `method` overrides it."
+    )
+    inside_instances: bool = Setting(Section.CHAOS, False, values.boolean, higher=MORE_TERMINATIONS).means(
+        "Whether faults inside instances can happen: processes, network and disk, in place of the whole instance. "
+        "Only instances whose owners consent with the tag `troop:inside` can have one."
     )
     max_per_day: int = Setting(Section.CHAOS, 20, values.whole(1, 100_000), higher=MORE_TERMINATIONS).means(
         "The most terminations of the whole deployment in a day, on-demand ones included. The day is the calendar's "
@@ -372,6 +378,10 @@ def parse_settings(raw: Mapping[str, Any], prefix: str = "troop:") -> Settings:
     if parsed["lowest_min_healthy"] > parsed["min_healthy"]:
         allowed = f"at most {prefix}min_healthy, which is {parsed['min_healthy']}"
         raise SettingsError(prefix + "lowest_min_healthy", raw["lowest_min_healthy"], allowed)
+    lasting = [one.name for one in parsed["method"] if one.lasting]
+    if lasting and not parsed["inside_instances"]:
+        allowed = f"without {lasting[0]}, because {prefix}inside_instances is false"
+        raise SettingsError(prefix + "method", raw["method"], allowed)
     calendars = parsed["calendars"]
     if "default" not in calendars:
         raise SettingsError(prefix + "calendars", raw.get("calendars"), "an object with a calendar named default")

@@ -80,6 +80,11 @@ REPORT_CLAIM = "report-claim#"
 LIVE_CLAIM = "live-claim#"
 """Key ``live-claim#<run>``: the moment of the last claim to merge a run's running summaries."""
 
+HIT = "hit#"
+"""Key ``hit#<instance-id>``: the event of the only lasting fault that an instance ever has. An item without
+``event_id`` is of a claim that sent nothing.
+"""
+
 PRICE = "price#"
 """Key ``price#<name>``: a cached price."""
 
@@ -93,6 +98,7 @@ WRITERS: dict[str, tuple[str, ...]] = {
     BROKEN: ("check_recovery", "hear", "sweep"),
     SELF_HALT: ("check_recovery", "hear", "sweep"),
     STRAYS: ("decide",),
+    HIT: ("api", "hear", "inject", "sweep", "terminate"),
     REQUEST_KEY: ("api",),
     REPEAT: ("api",),
 }

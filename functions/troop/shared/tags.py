@@ -45,3 +45,11 @@ a defect.
 
 UNIT_TAG = "troop:unit"
 """The tag that people set on a group: its unit."""
+
+INSIDE_TAG = "troop:inside"
+"""The tag that owners set on a group, which propagates it to its instances: they consent to faults inside these."""
+
+CONSENT, CONSENT_TO_INSTALL = "yes", "install"
+"""The values of :data:`INSIDE_TAG`. The second one also lets AWS's documents install the packages that they need."""
+
+CONSENTS = (CONSENT, CONSENT_TO_INSTALL)

@@ -7,20 +7,30 @@ from typing import Annotated, Any
 from aws_lambda_powertools.event_handler import Response, content_types
 from aws_lambda_powertools.event_handler.openapi.params import Body
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
-from pydantic import Field
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from troop.chaos.api.event_models import EventOut
-from troop.chaos.api.unit_models import Method
 from troop.chaos.events import to_url
 from troop.chaos.flows.on_demand import NotAllowedError, OtherGroupError, RefusedError
 from troop.chaos.wiring import services
 from troop.shared.api.errors import ErrorOut, answers, message_response
 from troop.shared.api.models import KEY_PATTERN, LONGEST_KEY, In
 from troop.shared.api.requests import received_at
+from troop.shared.choice import LONGEST, parse_choice
 from troop.shared.errors import MissingGroupError
+from troop.shared.values import BadValue
 from troop.shared.wiring import environment
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
+
+
+def _one_fault(value: Any) -> str | None:
+    try:
+        return None if value is None else parse_choice(value).text
+    except BadValue as error:
+        ctx = {"value": repr(value)[:80], "allowed": str(error)}
+        raise PydanticCustomError("policy_value", "is {value}, must be {allowed}", ctx) from None
 
 
 class TerminationIn(In):
@@ -38,7 +48,11 @@ class TerminationIn(In):
         pattern=KEY_PATTERN,
         description="Idempotency key, chosen by the caller: repeating it terminates nothing new",
     )
-    method: Method = Field(None, description="The unit's policy decides if omitted")
+    method: Annotated[str | None, BeforeValidator(_one_fault)] = Field(
+        None,
+        max_length=LONGEST,
+        description="A fault with its parameters, as in: latency delay=200; the unit's policy decides if omitted",
+    )
 
 
 class RefusedOut(ErrorOut):
@@ -76,7 +90,8 @@ def terminate(body: Annotated[TerminationIn, Body()]) -> Response[Any]:
     """
     try:
         received = received_at(router.current_event.raw_event, environment.now())
-        request = services.on_demand().request(body.group, body.idempotency_key, received, body.method)
+        choice = parse_choice(body.method) if body.method else None
+        request = services.on_demand().request(body.group, body.idempotency_key, received, choice)
     except NotAllowedError as error:
         return message_response(403, str(error))
     except MissingGroupError as error:

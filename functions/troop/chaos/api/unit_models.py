@@ -14,12 +14,15 @@ from troop.chaos.flows.units import GroupRow, UnitView
 from troop.chaos.groups import Group
 from troop.chaos.guards import protecting_tag
 from troop.chaos.outlook import TAKING_PART
-from troop.chaos.policy import LONGEST_ALARM, LONGEST_RECOVERY, MOST_ALARMS, PARSERS, SourcedValue
+from troop.chaos.policy import LONGEST_ALARM, LONGEST_RECOVERY, MOST_ALARMS, PARSERS
 from troop.chaos.units import unit_to_url
-from troop.faults import FAULTS, names
+from troop.faults import FAULTS, LASTING
+from troop.faults.fault import Fault
+from troop.faults.lasting_fault import LastingFault
 from troop.shared import moments, values
 from troop.shared.api.models import In, Listing, Moment, Out, listed
 from troop.shared.aws.dynamo import jsonable
+from troop.shared.choice import LONGEST
 from troop.shared.malformed import Read
 from troop.shared.wiring import environment
 
@@ -38,6 +41,9 @@ SOURCES = (
 )
 
 Setting = bool | int | float | str | list[str] | None
+
+_SHOWN = ("takes_part", "probability", "min_healthy", "calendar", "method", "owner", "reason", "until")
+"""The keys of a policy that listings of groups show."""
 
 
 class OutlookOut(Out):
@@ -89,26 +95,17 @@ class GroupOut(BaseModel):
 
     @classmethod
     def from_row(cls, row: GroupRow) -> GroupOut:
-        policy = row.policy
-        policy_values: dict[str, SourcedValue[Any]] = {
-            "takes_part": policy.takes_part,
-            "probability": policy.probability,
-            "min_healthy": policy.min_healthy,
-            "calendar": policy.calendar,
-            "method": policy.method,
-            "owner": policy.owner,
-            "reason": policy.reason,
-            "until": policy.until,
-        }
+        policy = row.policy.as_dict()
+        shown = {key: policy[key] for key in _SHOWN}
         return cls.model_validate(
             {
                 "group": row.group.name,
                 "unit": row.unit,
                 "protected": protecting_tag(row.group),
                 "id": unit_to_url(row.unit),
-                **{key: sourced.value for key, sourced in policy_values.items()},
-                "sources": {key: sourced.source for key, sourced in policy_values.items()},
-                "problems": list(policy.problems),
+                **{key: sourced["value"] for key, sourced in shown.items()},
+                "sources": {key: sourced["source"] for key, sourced in shown.items()},
+                "problems": list(row.policy.problems),
                 "desired": row.group.desired,
                 "in_service": row.group.capacity_in_service,
                 "unrecovered": row.state.unrecovered,
@@ -260,9 +257,8 @@ def _as_stored(key: str) -> BeforeValidator:
 _Text = Annotated[str, Field(min_length=1, max_length=256, pattern=r"\S")]
 _Name = Annotated[str, Field(min_length=1, max_length=LONGEST_ALARM, pattern=r"\S")]
 _Alarms = Annotated[list[_Name], Field(max_length=MOST_ALARMS)]
-_FaultName = Annotated[str, Field(json_schema_extra={"enum": list(names())})]
-Method = Annotated[_FaultName | None, _as_stored("method")]
-"""The name of a fault, or null."""
+_FAULTS: tuple[Fault | LastingFault, ...] = (*FAULTS, *LASTING)
+_Choices = Annotated[str, Field(min_length=1, max_length=LONGEST)]
 
 
 class UnitPatch(In):
@@ -305,7 +301,11 @@ class UnitPatch(In):
     calendar: Annotated[_Text | None, _as_stored("calendar")] = Field(
         None, description="One of the settings' calendars"
     )
-    method: Method = Field(None, description="; ".join(f"{fault.name}: {fault.summary}" for fault in FAULTS))
+    method: Annotated[_Choices | None, _as_stored("method")] = Field(
+        None,
+        description="The faults that may hit, with parameters and separated by commas, as in: crash, cpu load=80; "
+        + "; ".join(f"{fault.name}: {fault.summary}" for fault in _FAULTS),
+    )
     unrecovered: Literal[False] = Field(
         False, description="If sent as false, returns a unit that did not recover, or was broken, to chaos"
     )

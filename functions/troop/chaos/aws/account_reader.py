@@ -14,14 +14,19 @@ from botocore.exceptions import BotoCoreError, ClientError
 from troop.chaos.aws.balancers import Balancers, BalancersOfATick
 from troop.chaos.aws.change_calendars import read_period, read_periods
 from troop.chaos.aws.groups import alarm_states, protected_instances, read_groups, refreshing
+from troop.chaos.aws.inside_reads import first_reached, read_consents
 from troop.chaos.aws.state_table import PolicyTable, StateTable
 from troop.chaos.aws.termination_protection import LimitedEc2, UnknownProtectionError, without_protected
 from troop.chaos.change_calendars import Changes
+from troop.chaos.events import Event
 from troop.chaos.facts import Account, Counts, Facts
 from troop.chaos.groups import Group
-from troop.chaos.guards import BEFORE_CAPS, Refusal, pass_guards
+from troop.chaos.guards import BEFORE_CAPS, Refusal, candidates, pass_guards
+from troop.chaos.inside import Inside, consent_of
 from troop.chaos.policy import effective_policy
+from troop.chaos.roll import by_rank
 from troop.shared.aws.dynamo import plain
+from troop.shared.choice import Choice
 from troop.shared.settings import Settings
 
 
@@ -47,8 +52,10 @@ class AccountReader:
         return self.client("ec2")
 
     def account(self) -> Account:
-        """Reads all groups, both tables, and the ids of protected instances."""
-        view = self.state.view()
+        """Reads all groups, both tables, and which instances are protected; with the setting, also which may have
+        faults inside.
+        """
+        view, allowed = self.state.view(), self.settings.inside_instances
         return Account(
             groups=read_groups(self.autoscaling),
             items=self.policies.all(),
@@ -57,6 +64,7 @@ class AccountReader:
             counts=view.counts,
             protected_instances=protected_instances(self.ec2),
             strays=view.strays,
+            inside=Inside(read_consents(self.ec2), view.hits) if allowed else Inside(),
         )
 
     def changes(self, names: Iterable[str], now: datetime) -> Changes:
@@ -77,8 +85,9 @@ class AccountReader:
 
     def details_reader(self) -> Callable[[list[Facts]], list[Facts]]:
         """Returns a function that adds details to the facts of units that are due: instance refreshes, one call a
-        group; the states of their alarms; the health in the traffic sources, one call for each; and which candidates
-        EC2 protects, two or a few more calls a unit.
+        group; the states of their alarms; the health in the traffic sources, one call for each; for a lasting fault,
+        which candidates Systems Manager reaches, one or a few calls a unit; and which candidates EC2 protects, two or a
+        few more calls a unit.
 
         The function is for one tick or plan: it limits the calls, and makes none after an error that affects all units.
         """
@@ -88,7 +97,19 @@ class AccountReader:
         under_way = refreshing(self.autoscaling, sorted({g.name for f in due for g in f.groups}))
         states = _alarm_states(self.client("cloudwatch"), [f.policy.hypothesis.alarms for f in due])
         seen = [replace(f, refreshing=under_way, alarms=states) for f in due]
-        return [_without_protected(ec2, _balanced(balancers, f)) for f in seen]
+        return [_without_protected(ec2, self._reached(_balanced(balancers, f))) for f in seen]
+
+    def _reached(self, facts: Facts) -> Facts:
+        """Adds which candidates for a lasting fault Systems Manager reaches. One unit about which it cannot be asked
+        must not fail the tick of all others.
+        """
+        passed = pass_guards(facts, BEFORE_CAPS)
+        if facts.choice.lasting is None or isinstance(passed, Refusal):
+            return facts
+        try:
+            return _with_reachable(self.client("ssm"), facts, passed.groups)
+        except (BotoCoreError, ClientError) as error:
+            return replace(facts, inside=replace(facts.inside, unread=f"{type(error).__name__}: {error}"))
 
     def read_unit(
         self,
@@ -98,6 +119,8 @@ class AccountReader:
         item: Mapping[str, Any],
         salt: bytes,
         now: datetime,
+        requested: Choice | None = None,
+        claimed: Event | None = None,
     ) -> Facts:
         """Reads all current facts of a unit, before a claim. An error is raised, as a claim needs every fact.
 
@@ -106,12 +129,18 @@ class AccountReader:
             members: all groups of the unit: its policy is the strictest of theirs.
             item: the unit's item in ``GroupTags``, in DynamoDB's types.
             salt: the key of the order of instances.
+            requested: the fault that somebody requests; None for the fault of the day.
+            claimed: the event of the unit that is already claimed: its fault counts as requested, and its record of the
+                instance's lasting fault does not count. None before the claim.
         """
         calendars, balancers = self.settings.calendars, Balancers(self.client)
         near = self.state.strays().near.get(unit, ())
         policy = effective_policy(members, plain(item), self.settings, lambda c: calendars[c].at(now).day, near)
         calendar = calendars.get(policy.calendar.value)
-        return Facts(
+        if claimed:
+            parameters = claimed.injection.parameters if claimed.injection else {}
+            requested = Choice(claimed.method, tuple(parameters.items()))
+        facts = Facts(
             unit=unit,
             now=now,
             salt=salt,
@@ -125,7 +154,26 @@ class AccountReader:
             refreshing=refreshing(self.autoscaling, [g.name for g in groups]),
             alarms=alarm_states(self.client("cloudwatch"), policy.hypothesis.alarms),
             balanced={k: ids for group in groups for k, ids in balancers.healthy(group).items()},
+            requested=requested,
         )
+        return self._with_inside(facts, claimed)
+
+    def _with_inside(self, facts: Facts, claimed: Event | None) -> Facts:
+        consenting = [group for group in facts.groups if consent_of(group)]
+        if facts.policy.problems or not (consenting and self.settings.inside_instances and facts.choice.lasting):
+            return facts
+        consents = read_consents(self.ec2, [group.name for group in consenting])
+        hits = self.state.hits(sorted(consents))
+        if claimed and hits.get(claimed.instance_id) == claimed.event_id:
+            del hits[claimed.instance_id]
+        facts = replace(facts, inside=Inside(consents, hits))
+        return _with_reachable(self.client("ssm"), facts, consenting)
+
+
+def _with_reachable(ssm: Any, facts: Facts, groups: Iterable[Group]) -> Facts:
+    ranked = by_rank(facts.salt, facts.day, (i for group in groups for i in candidates(facts, group)))
+    reached = first_reached(ssm, [instance.instance_id for instance in ranked])
+    return replace(facts, inside=replace(facts.inside, reachable=reached))
 
 
 def _alarm_states(cloudwatch: Any, named: list[tuple[str, ...]]) -> dict[str, str]:

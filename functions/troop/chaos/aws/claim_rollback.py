@@ -1,11 +1,13 @@
-"""Restores what an abandoned claim has changed: the count of the day, and the unit's last termination."""
+"""Restores what a claim has changed that hit nothing: the count of the day, the unit's last termination, and that the
+instance has its lasting fault.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from troop.chaos.events import SCHEMA, Event
-from troop.shared.state_keys import DAY, UNIT
+from troop.shared.state_keys import DAY, HIT, UNIT
 
 
 def rollback_writes(table: str, event: Event, spends: bool, restoring: bool) -> list[dict[str, Any]]:
@@ -18,7 +20,8 @@ def rollback_writes(table: str, event: Event, spends: bool, restoring: bool) -> 
         restoring: restores the last termination, on the condition that the unit's item names this event. That is true
             unless someone has edited the item; then its content stays.
     """
-    return [_count(table, event), *_unit(table, event, spends, restoring)]
+    hit = [_hit(table, event)] if event.injection else []
+    return [_count(table, event), *hit, *_unit(table, event, spends, restoring)]
 
 
 def _count(table: str, event: Event) -> dict[str, Any]:
@@ -29,6 +32,17 @@ def _count(table: str, event: Event) -> dict[str, Any]:
             "UpdateExpression": "ADD #count :back",
             "ExpressionAttributeNames": {"#count": "count"},
             "ExpressionAttributeValues": {":back": {"N": "-1"}},
+        }
+    }
+
+
+def _hit(table: str, event: Event) -> dict[str, Any]:
+    # Without a condition: while the item has an event, no other claim of the instance succeeds.
+    return {
+        "Update": {
+            "TableName": table,
+            "Key": {"key": {"S": HIT + event.instance_id}},
+            "UpdateExpression": "REMOVE event_id",
         }
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 from troop.chaos.aws.event_items import to_item
@@ -13,7 +14,10 @@ from troop.chaos.events import SCHEMA, Event, Status
 from troop.chaos.facts import UnitState
 from troop.chaos.policy import PARSERS
 from troop.shared.aws.transact import ConditionFailed, transact
-from troop.shared.state_keys import DAY, IN_FLIGHT, SELF_HALT, SWITCH, UNIT
+from troop.shared.state_keys import DAY, HIT, IN_FLIGHT, SELF_HALT, SWITCH, UNIT
+
+HIT_LIFETIME = timedelta(days=366)
+"""The time for which Troop knows that an instance had a lasting fault."""
 
 _WORDS = {
     "already-today": "the day's event is already recorded",
@@ -23,6 +27,7 @@ _WORDS = {
     "day-cap": "other claims were faster: max_per_day {max_per_day}",
     "in-flight": "other claims were faster: max_in_flight {max_in_flight}, or its instance is claimed for another unit",
     "unit-changed": "it was claimed, abandoned or removed from chaos in the meantime",
+    "inside": "its instance had a fault inside while this one was claimed",
     "key-used": "the key already has an event",
 }
 """The reasons to refuse a claim, with their sentences."""
@@ -88,6 +93,7 @@ class ClaimTransaction:
             "policy-changed": self._policy(event.unit, policy_item),
             "day-cap": self._counter(f"{DAY}{event.day}", max_per_day),
             **({"key-used": key.record(self.state, event)} if key else {}),
+            **({"inside": self._hit(event)} if event.injection else {}),
             "unit-changed": self._unit(event, unit),
             "in-flight": self._place(event, max_in_flight),
         }
@@ -170,6 +176,23 @@ class ClaimTransaction:
             ":id": {"S": event.instance_id},
         }
         return part
+
+    def _hit(self, event: Event) -> dict[str, Any]:
+        """Records that the instance has its only lasting fault: what one leaves behind could end a second one."""
+        return {
+            "Update": {
+                "TableName": self.state,
+                "Key": {"key": {"S": HIT + event.instance_id}},
+                "UpdateExpression": "SET event_id = :event, expires_at = :expires, #schema = :schema",
+                "ConditionExpression": "attribute_not_exists(event_id)",
+                "ExpressionAttributeNames": {"#schema": "schema"},
+                "ExpressionAttributeValues": {
+                    ":event": {"S": event.event_id},
+                    ":expires": {"N": str(int((event.at + HIT_LIFETIME).timestamp()))},
+                    ":schema": {"N": str(SCHEMA)},
+                },
+            }
+        }
 
     def _unit(self, event: Event, unit: UnitState) -> dict[str, Any]:
         values = {

@@ -87,6 +87,7 @@ def _group(raw: dict[str, Any]) -> Group:
         suspended_processes=frozenset(p["ProcessName"] for p in raw.get("SuspendedProcesses", [])),
         # An SDK that is older than this field omits it.
         operator=(raw.get("Operator") or {}).get("Principal", ""),
+        propagated=frozenset(t["Key"] for t in raw.get("Tags", []) if t.get("PropagateAtLaunch")),
         **_sources(raw),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
@@ -14,7 +14,7 @@ from troop.chaos.self_halt import SelfHalt
 from troop.chaos.strays import StrayRecord
 from troop.shared import codec, moments
 from troop.shared.aws.dynamo import batch_get, plain, scan
-from troop.shared.state_keys import DAY, EARLIER_TABLES, IN_FLIGHT, SELF_HALT, STRAYS, SWITCH, UNIT
+from troop.shared.state_keys import DAY, EARLIER_TABLES, HIT, IN_FLIGHT, SELF_HALT, STRAYS, SWITCH, UNIT
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,14 @@ class DeploymentState:
 
 @dataclass(frozen=True)
 class StateView(DeploymentState):
-    """The whole table ``State`` as one tick has read it."""
+    """The whole table ``State`` as one tick has read it.
+
+    Attributes:
+        hits: the events of the lasting faults that instances have had, by the instances' ids.
+    """
 
     units: Mapping[str, UnitState]
+    hits: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,8 @@ class StateTable:
         """Reads everything, strongly consistent."""
         by_key = {item["key"]: item for item in scan(self.client, self.table)}
         units = {k.removeprefix(UNIT): _unit(v) for k, v in by_key.items() if k.startswith(UNIT)}
-        return StateView(**vars(self._deployment(by_key)), units=units)
+        hits = _hits(item for key, item in by_key.items() if key.startswith(HIT))
+        return StateView(**vars(self._deployment(by_key)), units=units, hits=hits)
 
     def switch(self) -> Switch:
         return self.switch_of(self._get(SWITCH))
@@ -63,6 +69,14 @@ class StateTable:
 
     def unit_state(self, unit: str) -> UnitState:
         return _unit(self._get(UNIT + unit))
+
+    def hits(self, instances: Sequence[str]) -> dict[str, str]:
+        """Reads the events of the lasting faults that instances have had, by their ids; a call for 100 instances."""
+        hits: dict[str, str] = {}
+        for first in range(0, len(instances), MOST_KEYS):
+            keys = [{"key": {"S": HIT + one}} for one in instances[first : first + MOST_KEYS]]
+            hits |= _hits(batch_get(self.client, {self.table: keys})[self.table])
+        return hits
 
     def deployment(self, days: Iterable[date]) -> DeploymentState:
         """Reads the switch, the counters of some days (at most 90), and stray items. One call."""
@@ -132,6 +146,10 @@ def _counts(by_key: Mapping[str, Mapping[str, Any]]) -> Counts:
     )
 
 
+def _hits(items: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    return {str(item["key"]).removeprefix(HIT): str(item["event_id"]) for item in items if item.get("event_id")}
+
+
 def _unit(item: Mapping[str, Any]) -> UnitState:
     last, leashed, abandoned = item.get("last_day"), item.get("leashed_day"), item.get("abandoned_day")
     return UnitState(
@@ -158,6 +176,9 @@ def self_halt_of(item: Mapping[str, Any]) -> SelfHalt:
             datetime(1970, 1, 1, tzinfo=UTC), f"the item {SELF_HALT} of the table State is damaged: {error}"
         )
 
+
+MOST_KEYS = 100
+"""The most items that DynamoDB reads in one call of BatchGetItem."""
 
 LONGEST_KEY = 2048
 """The most bytes of a partition key; DynamoDB refuses to start after a longer one."""

@@ -21,9 +21,11 @@ from troop.chaos.facts import Facts
 from troop.chaos.flows import clock_check
 from troop.chaos.groups import Group
 from troop.chaos.guards import Refusal, Target, candidates, judge
+from troop.chaos.inside import injection_of
 from troop.chaos.on_demand import ON_DEMAND, refuse_if_in_flight
 from troop.chaos.units import unit_of
 from troop.shared import moments
+from troop.shared.choice import Choice
 from troop.shared.errors import MissingGroupError, TroopError
 
 TRIES = 3
@@ -81,7 +83,7 @@ class OnDemand:
     settle: Callable[[], None]
     clock: Callable[[], datetime]
 
-    def request(self, group: str, key: str, received: datetime, method: str | None = None) -> TerminationRequest:
+    def request(self, group: str, key: str, received: datetime, choice: Choice | None = None) -> TerminationRequest:
         """Claims an instance of the group and starts its workflow. For a repeated key, returns the recorded event, even
         if the group has another unit by now, or is gone.
 
@@ -91,7 +93,7 @@ class OnDemand:
             group: name of an Auto Scaling group.
             key: the key of the request, unique within the unit.
             received: when the request arrived, by API Gateway's clock.
-            method: how to terminate; None for the method of the unit's policy.
+            choice: the fault; None for one that the unit's policy allows.
 
         Raises:
             NotAllowedError: the setting ``on_demand`` is off.
@@ -113,7 +115,7 @@ class OnDemand:
             repeated = event is not None
             if event is None:
                 self.settle()
-                event, repeated = self._claimed(unit, request_key, members, named, method)
+                event, repeated = self._claimed(unit, request_key, members, named, choice)
         if event.group != group:
             raise OtherGroupError(f"the key {key!r} was used for group {event.group} of the same unit: choose another")
         if event.status is Status.CLAIMED:
@@ -141,14 +143,14 @@ class OnDemand:
         raise RefusedError("unit-changed", f"the unit of {name} keeps changing: check its tags, and try again")
 
     def _claimed(
-        self, unit: str, request_key: RequestKey, members: list[Group], named: Group, method: str | None
+        self, unit: str, request_key: RequestKey, members: list[Group], named: Group, choice: Choice | None
     ) -> tuple[Event, bool]:
         """Returns the event, and whether another request with the same key has claimed it in the meantime."""
         event_id, settings = on_demand_id(unit, request_key.key), self.reader.settings
         for left in range(TRIES - 1, -1, -1):
             now, item = self.clock(), self.reader.policies.raw(unit)
             # The order of instances needs no secret here: it depends on the key, so that a retry finds the same one.
-            facts = self.reader.read_unit(unit, [named], members, item, event_id.encode(), now)
+            facts = self.reader.read_unit(unit, [named], members, item, event_id.encode(), now, requested=choice)
             facts = without_protected(self.reader.ec2, facts, ON_DEMAND)
             last = self.events.get(facts.state.last_event) if facts.state.last_event else None
             verdict = judge(facts, ON_DEMAND)
@@ -157,7 +159,7 @@ class OnDemand:
             if isinstance(verdict, Refusal):
                 none_left = verdict.reason in _NONE_LEFT and not candidates(facts, named)
                 raise RefusedError(verdict.reason, verdict.detail, none_left, named.desired)
-            event = self._event(event_id, facts, verdict, method)
+            event = self._event(event_id, facts, verdict)
             try:
                 event = self.claims.make(
                     event, item, facts.state, settings.max_per_day, settings.max_in_flight, request_key
@@ -172,7 +174,8 @@ class OnDemand:
             return event, False
         raise AssertionError("the last try returns or raises")
 
-    def _event(self, event_id: str, facts: Facts, target: Target, method: str | None) -> Event:
+    def _event(self, event_id: str, facts: Facts, target: Target) -> Event:
+        choice, instance = facts.choice, target.instance
         return Event(
             event_id=event_id,
             unit=facts.unit,
@@ -180,17 +183,18 @@ class OnDemand:
             status=Status.CLAIMED,
             at=facts.now,
             group=target.group.name,
-            instance_id=target.instance.instance_id,
-            zone=target.instance.zone,
-            method=method or facts.choice.name,
+            instance_id=instance.instance_id,
+            zone=instance.zone,
+            method=choice.name,
             rolled=None,
             probability=None,
             desired=target.group.desired,
             deadline=deadline(facts.now, None),
             execution=self.executions.execution(event_id),
-            build=target.instance.build,
+            build=instance.build,
             owner=facts.policy.owner.value,
             hypothesis=facts.policy.hypothesis,
+            injection=injection_of(choice, target.group, instance.instance_id, facts.inside),
         )
 
 

@@ -26,6 +26,7 @@ from troop.chaos.events import AbandonReason, Event, Status, fault_named, is_on_
 from troop.chaos.facts import Facts
 from troop.chaos.flows.clock_check import is_stale
 from troop.chaos.guards import CAPS, SCHEDULED, Refusal, Target, candidates, judge, pass_guards
+from troop.chaos.inside import injection_of
 from troop.chaos.on_demand import ON_DEMAND, refuse_if_in_flight
 from troop.chaos.roll import roll
 from troop.chaos.units import unit_of
@@ -243,7 +244,7 @@ class Termination:
         if not named:
             return f"{event.group} is no longer a group of {event.unit}"
         item = self.reader.policies.raw(event.unit)
-        facts = self.reader.read_unit(event.unit, named, groups, item, b"", self.clock())
+        facts = self.reader.read_unit(event.unit, named, groups, item, b"", self.clock(), claimed=event)
         passed = pass_guards(
             facts, [guard for guard in ON_DEMAND if guard not in CAPS]
         )  # the counts include this claim
@@ -283,9 +284,7 @@ class Termination:
 
 
 def _event(work: Work, facts: Facts, target: Target, now: datetime) -> Event:
-    until = deadline(now, facts.calendar)
-    if facts.change and facts.change.end:  # then an SSM Change Calendar closes
-        until = min(until, facts.change.end)
+    choice, instance = facts.choice, target.instance
     return Event(
         event_id=work.event_id,
         unit=work.unit,
@@ -293,15 +292,16 @@ def _event(work: Work, facts: Facts, target: Target, now: datetime) -> Event:
         status=Status.CLAIMED,
         at=now,
         group=target.group.name,
-        instance_id=target.instance.instance_id,
-        zone=target.instance.zone,
-        method=facts.choice.name,
+        instance_id=instance.instance_id,
+        zone=instance.zone,
+        method=choice.name,
         rolled=roll(facts.salt, facts.day, facts.unit),
         probability=float(facts.policy.probability.value),
         desired=target.group.desired,
-        deadline=until,
+        deadline=deadline(now, facts.calendar, facts.change, choice.takes),
         execution=work.execution,
-        build=target.instance.build,
+        build=instance.build,
         owner=facts.policy.owner.value,
         hypothesis=facts.policy.hypothesis,
+        injection=injection_of(choice, target.group, instance.instance_id, facts.inside),
     )

@@ -15,6 +15,7 @@ from troop.chaos.decisions import TERMINATE, Decision, calendar_of, decide_all
 from troop.chaos.events import Event, Status
 from troop.chaos.facts import Account, UnitState, facts_of_units
 from troop.chaos.flows.clock_check import is_stale
+from troop.chaos.inside import Inside, injection_of
 from troop.chaos.strays import StrayRecord, find, next_record
 from troop.chaos.units import by_unit
 from troop.shared import moments
@@ -79,7 +80,7 @@ class Tick:
         self.decisions.write(decisions, settings.calendars[calendar].at(started).day)
         for decision in decisions:
             if decision.reason == "leashed" and decision.target and not _on_record(decision, account.states):
-                self.events.record_leashed(_leashed_event(decision, execution))
+                self.events.record_leashed(_leashed_event(decision, execution, account.inside))
         work = [_work(d, execution) for d in decisions if d.reason == TERMINATE]
         return TickResult(decisions, work, self._record_strays(account, started))
 
@@ -108,24 +109,27 @@ def _work(decision: Decision, execution: str) -> dict[str, Any]:
     }
 
 
-def _leashed_event(decision: Decision, execution: str) -> Event:
+def _leashed_event(decision: Decision, execution: str, inside: Inside) -> Event:
     assert decision.target is not None
     assert decision.choice is not None
     assert decision.day is not None
+    group, instance, choice = decision.target.group, decision.target.instance, decision.choice
+    happened = f"had the fault {choice.text}" if choice.lasting else "been terminated"
     return Event(
         event_id=decision.event_id,
         unit=decision.unit,
         day=decision.day,
         status=Status.LEASHED,
         at=decision.tick,
-        group=decision.target.group.name,
-        instance_id=decision.target.instance.instance_id,
-        zone=decision.target.instance.zone,
-        method=decision.choice.name,
+        group=group.name,
+        instance_id=instance.instance_id,
+        zone=instance.zone,
+        method=choice.name,
         rolled=decision.rolled,
         probability=float(decision.policy.probability.value),
-        desired=decision.target.group.desired,
+        desired=group.desired,
         execution=execution,
-        detail="would have been terminated, were the deployment not leashed",
+        detail=f"would have {happened}, were the deployment not leashed",
         owner=decision.policy.owner.value,
+        injection=injection_of(choice, group, instance.instance_id, inside),
     )

@@ -54,6 +54,8 @@ class Metric(StrEnum):
     UNITS_TAKING_PART = "UnitsTakingPart"
     UNITS_OPTED_OUT = "UnitsOptedOut"
     TERMINATIONS = "Terminations"
+    INJECTIONS = "Injections"
+    UNPROVEN_FAULTS = "UnprovenFaults"
     RECOVERIES = "Recoveries"
     RECOVERY_SECONDS = "RecoverySeconds"
     UNRECOVERED = "Unrecovered"
@@ -123,6 +125,12 @@ MEANINGS: Mapping[Metric, Meaning] = {
         CALENDAR,
     ),
     Metric.TERMINATIONS: Meaning("terminate", _EACH, "instances terminated"),
+    Metric.INJECTIONS: Meaning("inject", _EACH, "faults injected inside instances"),
+    Metric.UNPROVEN_FAULTS: Meaning(
+        "inject, sweep",
+        "every round while there are any",
+        "faults inside instances whose time is up without a proof that they are over",
+    ),
     Metric.RECOVERIES: Meaning("recovery, hear, sweep", _EACH, "groups that recovered"),
     Metric.RECOVERY_SECONDS: Meaning(
         "recovery, hear", "each recovery", "seconds from the termination to the recovery; percentiles"

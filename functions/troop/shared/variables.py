@@ -42,6 +42,14 @@ class Variable(StrEnum):
     TICK_MINUTES = "TROOP_TICK_MINUTES"
     OTHER_SCHEDULES = "TROOP_OTHER_SCHEDULES"
 
+    PROBE_DOCUMENT = "TROOP_PROBE_DOCUMENT"
+    """The name of the stack's document that reads on an instance."""
+    BACKSTOP_GROUP = "TROOP_BACKSTOP_GROUP"
+    BACKSTOP_ROLE = "TROOP_BACKSTOP_ROLE"
+    """The schedule group and the role's ARN of the schedules that outlive a lost workflow. They call the function that
+    creates them, whose ARN Lambda passes with each call.
+    """
+
     EVENT_BUS = "TROOP_EVENT_BUS"
     NEWS_TOPIC = "TROOP_NEWS_TOPIC"
     UNTOLD_QUEUE = "TROOP_UNTOLD_QUEUE"

@@ -48,6 +48,13 @@ def lacks_networks(progress: Progress) -> bool:
     return bool(why)
 
 
+def lacks_views(progress: Progress) -> bool:
+    """Checks whether this machine cannot give instances views of their own, and says why."""
+    if why := obstacle("inside.room"):
+        progress(f"Systems Manager manages no instance: {why}")
+    return bool(why)
+
+
 def _silent(_message: str) -> None:
     pass
 
@@ -89,6 +96,7 @@ class LocalAccount:
             "processes": processes,
             "reach": reach and processes and not lacks_networks(progress),
             "kernels": kernels,
+            "views": kernels or (processes and not lacks_views(progress)),
             "notice_seconds": notice_seconds,
             "wait_scale": wait_scale,
             "health_seconds": health_seconds,
@@ -251,6 +259,20 @@ class LocalAccount:
     def recommend_rebalance(self, instance_id: str) -> None:
         """Adds a rebalance recommendation to the metadata of an instance."""
         self._call("POST", "rebalance", {"id": instance_id})
+
+    def let_run(self, instance_id: str, *, agent: bool = True, atd: bool = True) -> None:
+        """Decides whether the SSM agent and atd may run on an instance. Those that must not are killed."""
+        self._call("POST", "inside", {"id": instance_id, "agent": agent, "atd": atd})
+
+    def kill_shell(self, instance_id: str, command_id: str) -> None:
+        """Kills the shell of a command of Run Command on an instance."""
+        self._call("POST", "kill-shell", {"id": instance_id, "command": command_id})
+
+    def disturb_commands(self, *, lost_answers: int = 0, late_seconds: float = 0.0) -> None:
+        """Lets requests for commands go wrong: so many accepted ones are answered by an error, and all are delivered so
+        many seconds later.
+        """
+        self._call("POST", "commands", {"lost_answers": lost_answers, "late_seconds": late_seconds})
 
     @contextlib.contextmanager
     def transitions_held(self) -> Iterator[None]:

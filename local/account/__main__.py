@@ -60,12 +60,15 @@ def main() -> None:
     # Imported here, because both libraries read the environment at import.
     from . import compute, control_plane
     from .host import Host
+    from .run_command import RunCommand
+    from .service_events import events
 
     host = Host(config.run, config.processes, config.reach, config.kernels)
-    moto_url = compute.serve(config, host, drawn)
+    commands = RunCommand(host, events, config.wait_scale)
+    moto_url = compute.serve(config, host, drawn, commands)
     for service in _IN_MOTO:
         os.environ[f"AWS_ENDPOINT_URL_{service}"] = moto_url
-    control_plane.patch(config, drawn)
+    control_plane.patch(config, drawn, commands)
     exports = {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
     ready = {
         "pid": os.getpid(),

@@ -15,6 +15,7 @@ from .control import Control
 from .delays import Delays
 from .host import Host
 from .interruptions import Interruptions
+from .management import may_register
 from .metadata import Metadata
 from .mirror import mirror
 from .nodes import node_environment
@@ -42,12 +43,13 @@ from .patches import (
 )
 from .price_and_quota_services import PriceAndQuotaServices
 from .request_filter import HostCheck
+from .run_command import RunCommand
 from .secret import Secrets
 from .service_events import events
 from .subjects import backend
 
 
-def serve(config: Config, host: Host, drawn: Secrets) -> str:
+def serve(config: Config, host: Host, drawn: Secrets, commands: RunCommand) -> str:
     """Starts serving in background threads; returns the URL of the endpoint."""
     lock = threading.RLock()
     delays = Delays(config.notice_seconds, lock)
@@ -77,7 +79,7 @@ def serve(config: Config, host: Host, drawn: Secrets) -> str:
     moto_spot_prices.apply()
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
     gate = Gate(_mirroring(DomainDispatcherApplication(create_backend_app)), lock)
-    control = Control(gate, host, lock, interruptions, replacements, delays, drawn)
+    control = Control(gate, host, lock, interruptions, replacements, delays, drawn, commands)
     metadata = Metadata(control, backend("ec2"), lock, interruptions)
     server = make_server(
         "127.0.0.1",
@@ -93,6 +95,7 @@ def serve(config: Config, host: Host, drawn: Secrets) -> str:
         lock,
         node_environment(config, lambda instance_id: f"{url}{metadata.path_for(instance_id)}"),
         lambda instance_id: _put_into_service(instance_id, lock),
+        may_register if config.views else lambda _instance: False,
     )
     return url
 

@@ -12,6 +12,10 @@ ACCOUNT_ID = "000000000000"
 REGION = "us-east-1"
 
 
+def instance_arn(instance_id: str) -> str:
+    return f"arn:aws:ec2:{REGION}:{ACCOUNT_ID}:instance/{instance_id}"
+
+
 @dataclass(frozen=True)
 class Config:
     """Settings of the account.
@@ -26,6 +30,8 @@ class Config:
             :mod:`local.account.network` needs.
         kernels: whether instances with such a network are kernels of their own; the machine must have what
             :mod:`local.account.kernels` needs.
+        views: whether an instance with the permissions of Systems Manager's agent has a view of its own, and the agent;
+            the machine must have what :mod:`local.account.inside.room` needs.
         notice_seconds: the delay until an Auto Scaling group notices a lost instance, and the time of a shutdown.
         wait_scale: factor for the waits of state machines, because instances boot in seconds: Wait states of a number
             of seconds, and the time for which a task waits for its token
@@ -42,6 +48,7 @@ class Config:
     processes: bool = True
     reach: bool = False
     kernels: bool = False
+    views: bool = False
     notice_seconds: float = 1.5
     wait_scale: float = 0.05
     health_seconds: float = 0.0

@@ -11,6 +11,9 @@ POST   /_account/scarcity    {"instance_type", "left", "reason", "market", "zone
 POST   /_account/impair      {"id"}: lets EC2's status check of an instance fail once
 POST   /_account/interrupt   {"id", "seconds"}: interrupts a Spot instance, see interruptions.py
 POST   /_account/rebalance   {"id"}: recommends a rebalance
+POST   /_account/inside      {"id", "agent", "atd"}: whether these programs may run on an instance
+POST   /_account/kill-shell  {"id", "command"}: kills the shell of a command on an instance
+POST   /_account/commands    {"lost_answers", "late_seconds"}: how requests for commands go wrong, see run_command.py
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from .interruptions import Interruptions
 from .mirror import mirror
 from .patches.moto_activities import scarcity
 from .patches.moto_replacement import Replacements, refill
+from .run_command import RunCommand
 from .secret import Secrets
 from .subjects import backend
 
@@ -46,6 +50,7 @@ class Control:
         replacements: Replacements,
         delays: Delays,
         drawn: Secrets,
+        commands: RunCommand,
     ) -> None:
         self._app = app
         self._drawn = drawn
@@ -60,6 +65,9 @@ class Control:
             ("POST", "interrupt"): lambda body: interruptions.order(body["id"], body["seconds"]),
             ("POST", "impair"): lambda body: self._impair(body["id"]),
             ("POST", "rebalance"): lambda body: interruptions.recommend(body["id"]),
+            ("POST", "inside"): lambda body: commands.let_run(body["id"], body["agent"], body["atd"]),
+            ("POST", "kill-shell"): lambda body: commands.kill_shell(body["id"], body["command"]),
+            ("POST", "commands"): lambda body: commands.order(**body),
             ("POST", "hold"): lambda _: delays.hold(),
             ("POST", "release"): lambda _: delays.release(),
         }

@@ -13,6 +13,7 @@ from .patches import (
     check_versions,
     cloudformation_alarm,
     cloudformation_custom,
+    cloudformation_document,
     cloudformation_names,
     cloudformation_queries,
     cloudformation_record,
@@ -44,6 +45,7 @@ from .patches import (
     service_linked_roles,
     ssm_calendars,
     ssm_public,
+    ssm_run_command,
     states_definitions,
     states_map,
     states_nested,
@@ -59,11 +61,12 @@ from .patches import (
 )
 from .reference import Reference
 from .request_filter import Door
+from .run_command import RunCommand
 from .schemas import Schemas
 from .secret import Secrets
 
 
-def patch(config: Config, drawn: Secrets) -> None:
+def patch(config: Config, drawn: Secrets, commands: RunCommand) -> None:
     """Applies every patch. Raises an error if one no longer fits."""
     check_versions()
     schemas, reference = Schemas(config.schemas), Reference(config.reference)
@@ -99,6 +102,8 @@ def patch(config: Config, drawn: Secrets) -> None:
     s3_requests.apply()
     resource_types.apply(reference)
     ssm_public.apply()
+    ssm_run_command.apply(commands)
+    commands.start()
     ssm_calendars.apply()
     precise_resources.apply()
     alarm_changes.apply()
@@ -106,6 +111,7 @@ def patch(config: Config, drawn: Secrets) -> None:
     metric_dimensions.apply()
     cloudformation_alarm.apply()
     cloudformation_custom.apply()
+    cloudformation_document.apply(commands)
     cloudformation_schedule.apply()
     cloudformation_secret.apply(config.secret)
     cloudformation_names.apply()

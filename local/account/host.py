@@ -39,6 +39,7 @@ class Hosted:
         state: starting, ready, ended (its user data ended before it was ready).
         ready_at: when it became ready, by the monotonic clock.
         network: its reach; None for that of this machine.
+        managed: whether it has an agent of Systems Manager, and a view of its own, see inside/room.py.
     """
 
     address: str
@@ -47,6 +48,7 @@ class Hosted:
     state: str = "starting"
     ready_at: float = math.inf
     network: dict[str, Any] | None = None
+    managed: bool = False
 
 
 class Host:
@@ -99,6 +101,23 @@ class Host:
                 for key, one in self._hosted.items()
             ]
 
+    def live(self) -> list[str]:
+        """Returns the ids of the instances with a process."""
+        with self._lock:
+            return list(self._hosted)
+
+    def is_live(self, instance_id: str) -> bool:
+        return instance_id in self._hosted
+
+    def home(self, instance_id: str) -> Path:
+        """Returns an instance's folder, also after its end."""
+        return self._root / instance_id
+
+    def has_network(self, instance_id: str) -> bool:
+        """Checks whether an instance has a network of its own."""
+        hosted = self._hosted.get(instance_id)
+        return hosted is not None and hosted.network is not None
+
     def console(self, instance_id: str) -> bytes:
         """Returns the last 64 KiB of an instance's output, also after its end, as EC2 does."""
         log = self._root / instance_id / "console.log"
@@ -110,14 +129,17 @@ class Host:
         lock: threading.RLock,
         environment: Callable[[str], dict[str, str]],
         on_ready: Callable[[str], None],
+        manages: Callable[[Any], bool],
     ) -> None:
         """Starts a thread that synchronises processes with moto's EC2 backend.
 
         Args:
             environment: returns additional variables of an instance's process by its id.
             on_ready: called with the id of an instance that has become ready.
+            manages: checks whether the agent of an instance of moto may register with Systems Manager.
         """
         self._on_ready = on_ready
+        self._manages = manages
         if self.processes:
             self._environment = environment
 
@@ -153,7 +175,7 @@ class Host:
         script.chmod(0o700)
         (directory / "ready").unlink(missing_ok=True)
         environment = self._environment(instance_id)
-        hosted = Hosted(self.address_for(instance), directory, environment)
+        hosted = Hosted(self.address_for(instance), directory, environment, managed=self._manages(instance))
         if self._reach and is_closed(instance):
             hosted.network = asdict(reach_of(instance, others, environment))
         with self._lock:
@@ -183,6 +205,7 @@ class Host:
             environment=hosted.environment,
             network=hosted.network,
             kernel=self._kernels and hosted.network is not None,
+            managed=hosted.managed,
         )
 
     def _stop(self, instance_id: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -30,12 +31,15 @@ def problem() -> str | None:
     return f"{', '.join(lacking)} missing; on Debian: apt-get install -y {' '.join(map(PACKAGES.__getitem__, lacking))}"
 
 
-def command(home: Path, address: str, environment: Mapping[str, str], doors: Sequence[Door]) -> list[str]:
+def command(
+    home: Path, address: str, environment: Mapping[str, str], doors: Sequence[Door], managed: bool = False
+) -> list[str]:
     """Prepares an instance's folder, and returns the command that boots its kernel in its network.
 
     Args:
         home: the folder with its user data.
         environment: of the user data.
+        managed: whether Systems Manager manages the instance: then inside/room.py runs its user data.
     """
     disk = home / "shared" / "disk.img"  # below the disk itself; what removes a node's files removes it, too
     disk.parent.mkdir(exist_ok=True)
@@ -52,6 +56,7 @@ def command(home: Path, address: str, environment: Mapping[str, str], doors: Seq
     return [
         *("linux.uml", f"mem={MEMORY_MIB}M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw", "quiet"),
         *("con=null", "con0=fd:0,fd:1", f"init={_INIT}", f"NODE_HOME={home}", f"ubda={disk}"),
+        *((f"ROOM={sys.executable}",) if managed else ()),
         *(f"vec{number}:transport=tap,ifname={tap},depth=64,gro=1" for number, tap in enumerate(TAPS)),
     ]
 

@@ -88,7 +88,7 @@ class Metadata:
 
     def _read(self, instance: Any, path: str) -> str | None:
         credentials = "latest/meta-data/iam/security-credentials/"
-        role = _role_of(instance)
+        role = role_of(instance)
         if role and path.rstrip("/") == credentials.rstrip("/"):
             return str(role["RoleName"])
         if role and path == credentials + role["RoleName"]:
@@ -146,7 +146,7 @@ def _identity(instance: Any) -> dict[str, str]:
     }
 
 
-def _role_of(instance: Any) -> dict[str, Any] | None:
+def role_of(instance: Any) -> dict[str, Any] | None:
     """Returns the role of the instance's profile, if EC2 may assume it."""
     set_request_account_id(ACCOUNT_ID)
     set_request_region(REGION)

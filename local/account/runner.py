@@ -4,7 +4,8 @@ It is a small, single-threaded process, so that starting an instance is cheap an
 reliable (it follows the thread that forked). It imports only the standard library and the networks of instances. Its
 argument is the account's process id. It reads and writes JSON lines:
 
-  stdin   {"op": "start", "id", "address", "directory", "environment", "network", "kernel"} · {"op": "stop", "id"}
+  stdin   {"op": "start", "id", "address", "directory", "environment", "network", "kernel", "managed"}
+          {"op": "stop", "id"}
   stdout  {"event": "ready", "id"} · {"event": "exited", "id", "code"} · {"event": "stopped", "id"}
 
 The user data is the file `user-data` in the instance's directory. An instance is ready once its user data has started,
@@ -43,7 +44,12 @@ _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
 
 
-_STARTING = "id", "address", "directory", "environment", "network", "kernel"
+_STARTING = "id", "address", "directory", "environment", "network", "kernel", "managed"
+_OWN_VIEW = (
+    *("unshare", "--mount", "--pid", "--fork", "--kill-child", sys.executable, "-IS"),
+    str(Path(__file__).with_name("inside") / "room.py"),
+)
+"""Runs the user data of an instance that Systems Manager manages."""
 _OPEN_FILES = 1024
 """The soft limit of open files, as for a process that systemd starts on EC2."""
 
@@ -81,6 +87,7 @@ class Runner:
         more: dict[str, str],
         network: dict[str, Any] | None,
         kernel: bool,
+        managed: bool,
     ) -> None:
         home = Path(directory)
         script = home / "user-data"
@@ -97,11 +104,11 @@ class Runner:
         }
         with (home / "console.log").open("ab") as console:
             try:
-                line, namespace = [str(script)], None
+                line, namespace = [*_OWN_VIEW, "small"] if managed else [str(script)], None
                 if network:
                     namespace = self.networks.add(instance_id, address, **network, kernel=kernel)
                 if network and kernel:
-                    line = kernels.command(home, address, environment, network["doors"])
+                    line = kernels.command(home, address, environment, network["doors"], managed)
                 process = subprocess.Popen(
                     line,
                     cwd=directory,

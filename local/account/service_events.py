@@ -1,7 +1,7 @@
-"""Sends events of EC2, Auto Scaling and CloudWatch to the default bus of EventBridge, a little later than they happen.
+"""Sends events of AWS's services to the default bus of EventBridge, a little later than they happen.
 
-Delays differ, so events can change places. EC2 and Auto Scaling deliver on a best effort basis: a share of their events
-may be lost. CloudWatch guarantees the delivery of its events.
+Delays differ, so events can change places. EC2, Auto Scaling and Systems Manager deliver on a best effort basis: a
+share of their events may be lost. CloudWatch guarantees the delivery of its events.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import Any
 from ministack.core.responses import set_request_account_id, set_request_region
 from ministack.services import eventbridge
 
-from .config import ACCOUNT_ID, REGION
+from .config import ACCOUNT_ID, REGION, instance_arn
 
 _LATE_SECONDS = (0.1, 0.5)
 """The least and the most time from a change to the delivery of its event."""
-_BEST_EFFORT = frozenset({"aws.ec2", "aws.autoscaling"})
+_BEST_EFFORT = frozenset({"aws.ec2", "aws.autoscaling", "aws.ssm"})
 
 
 class ServiceEvents:
@@ -84,10 +84,6 @@ class ServiceEvents:
                 if wait is not None and wait <= 0:
                     return heapq.heappop(self._due)[-1]
                 self._changed.wait(wait)
-
-
-def instance_arn(instance_id: str) -> str:
-    return f"arn:aws:ec2:{REGION}:{ACCOUNT_ID}:instance/{instance_id}"
 
 
 events = ServiceEvents()

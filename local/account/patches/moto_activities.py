@@ -20,8 +20,9 @@ from moto.autoscaling.responses import AutoScalingResponse
 from moto.core.responses import ActionResult
 from moto.core.utils import utcnow
 
+from ..config import instance_arn
 from ..delays import Delays
-from ..service_events import events, instance_arn
+from ..service_events import events
 from ._wrap import wrap
 
 _REASONS = {

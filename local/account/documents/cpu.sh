@@ -1,0 +1,1 @@
+stress-ng --cpu {{ CPU }} --cpu-load {{ LoadPercent }} --timeout {{ DurationSeconds }}s

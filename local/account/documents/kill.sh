@@ -1,0 +1,1 @@
+killall -s {{ Signal }} "{{ ProcessName }}"

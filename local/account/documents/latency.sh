@@ -1,0 +1,2 @@
+name=AWSFIS-Run-Network-Latency-Sources
+netem="delay {{ DelayMilliseconds }}ms {{ JitterMilliseconds }}ms"

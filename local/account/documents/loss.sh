@@ -1,0 +1,2 @@
+name=AWSFIS-Run-Network-Packet-Loss-Sources
+netem="loss {{ LossPercent }}%"

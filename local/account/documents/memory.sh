@@ -1,0 +1,1 @@
+stress-ng --vm {{ Workers }} --vm-bytes {{ Percent }}% --timeout {{ DurationSeconds }}s

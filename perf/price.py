@@ -40,6 +40,9 @@ PRICES = {
     "GB-second": (0.0000133334, "aws.amazon.com/lambda/pricing"),
     "call": (0.20 / 1e6, "aws.amazon.com/lambda/pricing"),
     "event": (1.00 / 1e6, "aws.amazon.com/eventbridge/pricing"),
+    "schedule": (1.00 / 1e6, "aws.amazon.com/eventbridge/pricing"),
+    "command": (0.0, "aws.amazon.com/systems-manager/pricing"),
+    "action-minute of FIS": (0.10, "aws.amazon.com/fis/pricing"),
 }
 
 FREE = {
@@ -64,6 +67,20 @@ ROUND_SECONDS = 120
 
 HEARD = 3
 """The events of AWS about a termination: its instance has left, the replacement runs, and it is in service."""
+
+INJECT_SECONDS = 60
+"""After so many seconds without an answer the workflow enters the state that follows a fault again."""
+
+FAULT_STEPS = 12
+"""Writes of an event for a fault: two probes, each sent, known and answered; the attempt, its command and end, the
+proof, and what the claim and the workflow note.
+"""
+
+FAULT_COMMANDS = 3
+"""The commands of a fault: itself, and a probe before and after it. The end of each calls a function."""
+
+FAULT_OVERRUN, PROBE_SECONDS = 10, 8
+"""Seconds from the claim to the fault and from its end to the proof, in all, without the probes; and of each probe."""
 
 OTHER_LAUNCHES = 10
 """Replaced instances a month, for each group, that have nothing to do with chaos. A function hears of them, too."""
@@ -120,8 +137,32 @@ def month(groups: int, probability: float, recovery: float) -> list[Item]:
     ]  # fmt: skip
 
 
+def faults(count: int, seconds: int) -> list[Item]:
+    """Returns what a month of lasting faults costs instead of terminations: claims, recoveries and decisions stay."""
+    lasting = seconds + FAULT_OVERRUN + 2 * PROBE_SECONDS
+    rounds = 1 + lasting // INJECT_SECONDS
+    steps, calls = 5 + rounds, rounds + FAULT_COMMANDS + 1
+    busy = (0.5 * calls + 2 * PROBE_SECONDS) * 0.25
+    return [
+        Item(f"Step Functions: {count:,} faults x (5 + {rounds})", "transition", count * steps),
+        Item("Run Command: the fault, and a probe before and after it", "command", count * FAULT_COMMANDS),
+        Item("functions: each round, each end of a command, the backstop", "GB-second", count * busy),
+        Item("functions: calls", "call", count * calls),
+        Item("backstop schedules", "schedule", count),
+        Item("claims, steps and tokens written", "write unit", count * (32 + CHECK_WRITES * (FAULT_STEPS + rounds))),
+        Item("metrics of faults, during business hours", "metric", 2 * BUSINESS_HOURS / HOURS),
+        Item("an alarm", "alarm", 1),
+        Item("logs", "log GB", count * calls * 1e-6),
+    ]
+
+
+def elsewhere(count: int, seconds: int) -> Item:
+    """Returns the same faults as experiments of FIS, which charges for each minute of an action."""
+    return Item(f"FIS: {count:,} x {seconds // 60} action-minutes", "action-minute of FIS", count * seconds / 60)
+
+
 def text(document: str) -> str:
-    """Returns docs/background/costs.md with current costs of a month: idle, and with 1,000 groups at 0.2."""
+    """Returns docs/background/costs.md with current costs of a month: idle, with 1,000 groups at 0.2, and of faults."""
     idle, used = month(20, 0, 180), month(1000, 0.2, 180)
     rows = [
         (one.description, _arithmetic(one), _dollars(none.price), _dollars(one.price))
@@ -129,7 +170,11 @@ def text(document: str) -> str:
     ]
     for name, total in (("by list price", _by_list), ("after what is always free", _left)):
         rows.append((f"**{name}**", "", _dollars(total(idle)), _dollars(total(used))))
-    return filled(document, "month", table(["item", "units in use", "idle", "in use"], rows))
+    document = filled(document, "month", table(["item", "units in use", "idle", "in use"], rows))
+    lasting, fis = faults(4200, 300), elsewhere(4200, 300)
+    parts = [(one.description, _arithmetic(one), _dollars(one.price)) for one in lasting]
+    parts += [("**in all**", "", _dollars(_by_list(lasting))), (fis.description, _arithmetic(fis), _dollars(fis.price))]
+    return filled(document, "faults", table(["item", "units", "a month"], parts))
 
 
 def _by_list(items: list[Item]) -> float:
@@ -142,13 +187,15 @@ def _left(items: list[Item]) -> float:
 
 def _arithmetic(item: Item) -> str:
     price, units = PRICES[item.kind][0], f"{item.units:,.0f}" if item.units >= 10 else f"{item.units:.3g}"
+    if not price:
+        return f"{units}, free"
     if price >= 0.01:
         return f"{units} x ${price:.2f}"
     return f"{units} x ${price * 1e6:.5g} / million" if price < 1e-5 else f"{units} x ${price * 1000:.4g} / 1,000"
 
 
 def _dollars(amount: float) -> str:
-    return f"${amount:.2f}"
+    return f"${amount:,.2f}"
 
 
 def main() -> None:

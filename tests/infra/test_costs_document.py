@@ -31,7 +31,9 @@ def rows(section: str) -> dict[str, tuple[str, float]]:
     table = re.search(r"(?:^\|.*\n)+", section, re.MULTILINE)
     assert table
     cells = [[cell.strip(" *") for cell in line.strip("|").split("|")] for line in table[0].splitlines()[2:]]
-    return {item: (arithmetic, float(dollars.removeprefix("$"))) for item, arithmetic, dollars in cells}
+    return {
+        item: (arithmetic, float(dollars.removeprefix("$").replace(",", ""))) for item, arithmetic, dollars in cells
+    }
 
 
 def watched(template: Template) -> dict[str, int]:
@@ -45,6 +47,13 @@ def watched(template: Template) -> dict[str, int]:
 
 def test_the_table_of_a_month_is_current() -> None:
     assert price.text(DOCUMENT) == DOCUMENT, "run: make openapi"
+
+
+def test_fis_asks_a_thousand_times_as_much_for_the_same_faults() -> None:
+    lasting = sum(one.price for one in price.faults(4200, 300))
+    assert price.elsewhere(4200, 300).price == pytest.approx(2100)
+    assert lasting == pytest.approx(rows(SECTIONS["Faults inside instances"])["in all"][1], abs=0.005)
+    assert lasting < 2.1
 
 
 def test_document_counts_the_alarms_of_the_stack(template: Template) -> None:

@@ -7,10 +7,10 @@ import re
 import pytest
 
 from infra import ROOT
-from perf.price import month
+from perf.price import faults, month
 
 IDLE, IN_USE = month(20, 0, 180), month(1000, 0.2, 180)
-BY_LIST = [sum(item.price for item in items) for items in (IDLE, IN_USE)]
+BY_LIST = [sum(item.price for item in items) for items in (IDLE, IN_USE, faults(4200, 300))]
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def deadline(
 
     Args:
         calendar: the unit's; None on demand, where no window applies.
-        takes: the time that a lasting fault takes inside the window, see :attr:`troop.shared.choice.Choice.takes`.
+        takes: the time that a lasting fault takes inside the window, see :meth:`troop.shared.choice.Choice.takes`.
     """
     longest = now.astimezone(UTC) + LONGEST_CLAIM
     return min(longest, latest(now, calendar, change, takes)) if calendar else longest

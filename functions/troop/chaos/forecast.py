@@ -220,4 +220,4 @@ def _due(decision: Decision, settings: Settings, salt: bytes) -> datetime | None
 def _due_at(decision: Decision, day: date, settings: Settings, salt: bytes) -> datetime:
     assert decision.choice, "a policy without problems has a fault of the day"
     calendar = settings.calendars[decision.policy.calendar.value]
-    return due_at(salt, day, decision.unit, calendar, decision.choice.takes)
+    return due_at(salt, day, decision.unit, calendar, decision.choice.takes())

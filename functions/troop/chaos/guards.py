@@ -16,12 +16,12 @@ from troop.chaos.claim_rules import LAST_CALL, latest
 from troop.chaos.events import in_words as event_in_words
 from troop.chaos.facts import Facts
 from troop.chaos.groups import Group, Instance
-from troop.chaos.inside import no_consent, none_fit
+from troop.chaos.inside import consent_of, no_consent, none_fit
 from troop.chaos.roll import by_rank, due_at, last_due
 from troop.shared.calendars import MARGIN_MINUTES, Calendar, clock
 from troop.shared.choice import Choice
 from troop.shared.formatting import counted
-from troop.shared.tags import FLEET_TAG, UNTOUCHABLE_TAGS
+from troop.shared.tags import CONSENT_TO_INSTALL, FLEET_TAG, UNTOUCHABLE_TAGS
 
 NEEDED_PROCESSES = frozenset({"Launch", "Terminate", "HealthCheck", "ReplaceUnhealthy", "AddToLoadBalancer"})
 """Auto Scaling processes without which a terminated instance is not detected or not replaced."""
@@ -234,7 +234,7 @@ def not_rolled(facts: Facts) -> Refusal | None:
 
 
 def not_yet(facts: Facts) -> Refusal | None:
-    calendar, day, takes = facts.calendar, facts.day, facts.choice.takes
+    calendar, day, takes = facts.calendar, facts.day, facts.choice.takes()
     if facts.now >= last_due(day, calendar, takes) or facts.now >= due_at(facts.salt, day, facts.unit, calendar, takes):
         return None
     return _later_than(facts.now, calendar)
@@ -250,9 +250,10 @@ def _later_than(now: datetime, calendar: Calendar) -> Refusal:
 def too_late(facts: Facts) -> Refusal | None:
     """Refuses a lasting fault that would not be over, with its proof, before the window closes."""
     choice = facts.choice
-    if choice.lasting is None or facts.now + LAST_CALL < latest(facts.now, facts.calendar, facts.change, choice.takes):
+    takes = choice.takes(any(consent_of(group) == CONSENT_TO_INSTALL for group in facts.groups))
+    if choice.lasting is None or facts.now + LAST_CALL < latest(facts.now, facts.calendar, facts.change, takes):
         return None
-    minutes = ceil(choice.takes / timedelta(minutes=1))
+    minutes = ceil(takes / timedelta(minutes=1))
     return Refusal(
         "outside-window", f"{choice.name} and the proof of its end take {minutes} minutes: the window closes too soon"
     )

@@ -193,7 +193,7 @@ def next_possible(
             return None
         day = max(day, until + _DAY)
         policy = _policy_on(day, groups, item, settings)  # a lower layer can have an opt-out too
-    takes = min(choice.takes for choice in policy.method.value)
+    takes = min(choice.takes() for choice in policy.method.value)
     while day <= last:
         opens, closes = calendar.window(day)
         moment, closes = max(opens, now), closes - takes

@@ -54,7 +54,7 @@ def due_at(salt: bytes, day: date, unit: str, calendar: Calendar, takes: timedel
     Uniform over the minutes of the window, in its real length on that day, without the last ones.
 
     Args:
-        takes: how long the fault of the day takes, see :attr:`troop.shared.choice.Choice.takes`.
+        takes: how long the fault of the day takes, see :meth:`troop.shared.choice.Choice.takes`.
     """
     opens, minutes = _minutes(calendar, day, takes)
     return opens + timedelta(minutes=int(fraction(salt, "minute", day, unit) * minutes))

@@ -54,13 +54,17 @@ class Choice:
         """The lasting fault; None for a termination."""
         return faults.find_lasting(self.name)
 
-    @property
-    def takes(self) -> timedelta:
-        """How long a lasting fault and the proof of its end take; no time for a termination."""
+    def takes(self, installs: bool = False) -> timedelta:
+        """Returns how long a lasting fault and the proof of its end take at most; no time for a termination.
+
+        Args:
+            installs: whether AWS's document may install packages first.
+        """
         fault = self.lasting
         if fault is None:
             return timedelta()
-        return timedelta(seconds=int(fault.complete(dict(self.parameters))[SECONDS])) + PROVEN_WITHIN
+        seconds = int(fault.complete(dict(self.parameters))[SECONDS])
+        return timedelta(seconds=fault.longest(seconds, installs)) + PROVEN_WITHIN
 
 
 def text_of(choices: Sequence[Choice]) -> str:

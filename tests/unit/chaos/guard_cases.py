@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
@@ -17,9 +17,11 @@ from troop.chaos.guards import (
     day_cap,
     halted,
     in_flight,
+    inside,
     leashed,
     left_chaos,
     malformed,
+    not_allowed_inside,
     not_rolled,
     not_yet,
     only_protected_instances,
@@ -29,10 +31,12 @@ from troop.chaos.guards import (
     refreshing,
     stop_alarm,
     suspended,
+    too_late,
     too_small,
     too_soon,
     unhealthy,
 )
+from troop.chaos.inside import Inside
 from troop.chaos.roll import due_at, roll
 from troop.chaos.self_halt import SelfHalt
 
@@ -49,8 +53,8 @@ FREEZE = [{"from": "2026-11-19", "to": "2026-11-21", "reason": "the great sale"}
 CHANGES = {"chosen": settings(calendars=calendars(change_calendar="prod"))}
 NOON, EVENING = at("12:00"), at("18:00")
 
-ONLY_TICKS = frozenset({"change-calendar", "refreshing", "stop-alarm", "not-yet"})
-"""The reasons of which only a decision tells: they cost calls for each unit, or are secret until then."""
+ONLY_TICKS = frozenset({change_calendar_closed, refreshing, stop_alarm, not_yet, inside, too_late})
+"""The guards of which only a decision tells: they cost calls for each unit, or are secret until then."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,25 @@ def behind_two(new: tuple[int, ...], old: tuple[int, ...], desired: int = 3) -> 
     here = {name: frozenset(instance(n).instance_id for n in which) for name, which in (("new", new), ("old", old))}
     return {**seen, "balanced": here}
 
+
+CONSENTING = {"tags": {"troop:inside": "yes"}, "propagated": frozenset({"troop:inside"})}
+ALL_THREE = [instance(n).instance_id for n in range(3)]
+FIT = Inside(dict.fromkeys(ALL_THREE, "yes"), reachable=frozenset(ALL_THREE))
+
+
+def lasting(method: str = "cpu", **changes: Any) -> dict[str, Any]:
+    """A unit on which nothing prevents a lasting fault: ``crash, cpu`` has the choice cpu on :data:`FRIDAY`."""
+    allowed = {"chosen": settings(inside_instances=True), "item": {"method": method}, "inside": FIT}
+    return {**allowed, **members(**CONSENTING), **changes}
+
+
+INSTALLING = members(tags={"troop:inside": "install"}, propagated=frozenset({"troop:inside"}))
+OFF = "cpu acts inside an instance, but troop:inside_instances is false"
+
+
+CHANGES_INSIDE: dict[str, Any] = {
+    "chosen": settings(inside_instances=True, calendars=calendars(change_calendar="prod"))
+}
 
 CASES: list[Case] = [
     Case(
@@ -200,6 +223,21 @@ CASES: list[Case] = [
         members(operator="eks.amazonaws.com"),
         members(operator=""),
     ),
+    Case(not_allowed_inside, "inside", OFF, {"item": {"method": "cpu, memory"}}, lasting()),
+    Case(
+        not_allowed_inside,
+        "inside",
+        "web has no tag troop:inside: its owner has not consented to faults inside its instances",
+        lasting(**members()),
+        lasting(**INSTALLING),
+    ),
+    Case(
+        not_allowed_inside,
+        "inside",
+        "web does not propagate its tag troop:inside to its instances",
+        lasting(**members(tags={"troop:inside": "yes"}, propagated=frozenset({"Name"}))),
+        lasting("shutdown", **members(tags={"troop:inside": "yes"}, propagated=frozenset({"Name"}))),
+    ),
     Case(
         suspended,
         "suspended",
@@ -276,6 +314,49 @@ CASES: list[Case] = [
         "web has only protected instances in service",
         {"protected_instances": frozenset(instance(n).instance_id for n in range(3))},
         {"protected_instances": frozenset(instance(n).instance_id for n in range(2))},
+    ),
+    Case(inside, "inside", OFF, {"item": {"method": "crash, cpu"}}, {"item": {"method": "crash, shutdown"}}),
+    Case(
+        inside,
+        "inside",
+        "web has no tag troop:inside: its owner has not consented to faults inside its instances",
+        lasting("crash, cpu", **members()),
+        lasting("crash, cpu"),
+    ),
+    Case(
+        inside,
+        "inside",
+        "web has no instance with the tag troop:inside: it reaches new instances only",
+        lasting(inside=Inside()),
+        lasting(inside=replace(FIT, consents={ALL_THREE[2]: "install"})),
+    ),
+    Case(
+        inside,
+        "inside",
+        "web has only instances that have had a fault inside before",
+        lasting(inside=replace(FIT, hits=dict.fromkeys(ALL_THREE, "2026-11-02#web"))),
+        lasting(inside=replace(FIT, hits=dict.fromkeys(ALL_THREE[1:], "2026-11-02#web"))),
+    ),
+    Case(
+        inside,
+        "inside",
+        "web has only instances that have had a fault inside before",
+        lasting(inside=replace(FIT, hits={ALL_THREE[0]: "x"}), protected_instances=frozenset(ALL_THREE[1:])),
+        lasting(inside=replace(FIT, hits={ALL_THREE[0]: "x"}), protected_instances=frozenset(ALL_THREE[:2])),
+    ),
+    Case(
+        inside,
+        "inside",
+        "web has no instance with Linux that is online in Systems Manager",
+        lasting(inside=replace(FIT, hits={ALL_THREE[0]: "x"}, reachable=frozenset(ALL_THREE[:1]))),
+        lasting(inside=replace(FIT, reachable=None)),  # not read yet
+    ),
+    Case(
+        inside,
+        "inside",
+        "Systems Manager could not be asked for its instances: ClientError: no",
+        lasting(inside=replace(FIT, unread="ClientError: no")),
+        lasting("crash", inside=replace(FIT, unread="ClientError: no")),
     ),
     Case(
         stop_alarm,
@@ -358,6 +439,27 @@ CASES: list[Case] = [
             )
         },
         {"state": UnitState(abandoned=AbandonedClaim(date(2026, 11, 19), "x", "chaos was leashed first"))},
+    ),
+    Case(
+        too_late,
+        "outside-window",
+        "cpu and the proof of its end take 8 minutes: the window closes too soon",
+        lasting(now=at("14:52:20")),
+        lasting(now=at("14:52:19")),
+    ),
+    Case(
+        too_late,
+        "outside-window",
+        "cpu and the proof of its end take 13 minutes: the window closes too soon",
+        lasting(now=at("14:47:20"), **INSTALLING),
+        lasting("cpu seconds=10", now=at("14:47:20"), **INSTALLING),
+    ),
+    Case(
+        too_late,
+        "outside-window",
+        "cpu and the proof of its end take 8 minutes: the window closes too soon",
+        lasting(**CHANGES_INSIDE, change=ChangePeriod("prod", NOON, at("14:52"), is_open=True)),
+        lasting("crash", **CHANGES_INSIDE, change=ChangePeriod("prod", NOON, at("14:52"), is_open=True)),
     ),
     Case(
         day_cap,

@@ -214,7 +214,6 @@ def test_an_opt_out_ends_on_the_day_of_its_own_calendar() -> None:
         ("probability", "0.9", "0.1", "probability", 0.1),
         ("min_healthy", "3", "7", "min_healthy", 7),
         ("min_days_between", "2", "9", "min_days_between", 9),
-        ("method", "crash", "drain", "method", "drain"),
     ],
 )
 def test_the_strictest_member_speaks_for_the_unit(
@@ -235,6 +234,58 @@ def test_an_item_holds_for_all_members() -> None:
         tagged("web-1", probability="0.1"), tagged("web-2", probability="0.2"), item={"probability": "0.7"}
     )
     assert effective.as_dict()["probability"] == {"value": 0.7, "source": "item"}
+
+
+@pytest.mark.parametrize(
+    ("methods", "common", "source"),
+    [
+        (("crash, drain", "drain"), "drain", "tag of web-2"),
+        (("drain", "crash, drain"), "drain", "tag of web-1"),
+        (("crash, drain, cpu", "cpu, crash"), "crash, cpu", "tag of web-2"),
+        ((None, "crash, shutdown"), "crash", "settings"),
+        (("cpu load=80, memory", "memory percent=80, cpu load=80"), "cpu load=80, memory", "tag of web-1"),
+        # The same fault, with and without a default: one way to write it is kept.
+        (("cpu seconds=300", "cpu"), "cpu seconds=300", "tag of web-1"),
+    ],
+)
+def test_the_faults_that_all_members_allow_may_hit(methods: tuple[str | None, ...], common: str, source: str) -> None:
+    members = [tagged(f"web-{n}", **({"method": one} if one else {})) for n, one in enumerate(methods, 1)]
+    effective = unit_policy(*members, inside_instances=True)
+    assert effective.problems == ()
+    assert effective.as_dict()["method"] == {"value": common, "source": source}
+
+
+@pytest.mark.parametrize(
+    ("methods", "words"),
+    [
+        (("crash", "drain"), "crash (tag of web-1); drain (tag of web-2)"),
+        ((None, "drain"), "crash (settings); drain (tag of web-2)"),
+        (("cpu load=50", "cpu load=80"), "cpu load=50 (tag of web-1); cpu load=80 (tag of web-2)"),
+    ],
+)
+def test_members_without_a_common_fault_are_malformed(methods: tuple[str | None, ...], words: str) -> None:
+    members = [tagged(f"web-{n}", **({"method": one} if one else {})) for n, one in enumerate(methods, 1)]
+    effective = unit_policy(*members)
+    assert effective.problems == (f"its groups allow no common method: {words}",)
+    assert effective.as_dict()["method"]["value"] == ""
+
+
+def test_an_item_decides_the_faults_of_all_members() -> None:
+    members = (tagged("web-1", method="crash"), tagged("web-2", method="drain"))
+    effective = unit_policy(*members, item={"method": "shutdown, io"})
+    assert effective.as_dict()["method"] == {"value": "shutdown, io", "source": "item"}
+    assert effective.problems == ()
+
+
+@pytest.mark.parametrize("value", ["true", "Yes", "yes ", "", "installs"])
+def test_a_consent_that_iam_would_not_recognize_is_malformed(value: str) -> None:
+    reported = unit_policy(tagged(inside=value)).problems
+    assert reported == (f"web: tag troop:inside is {value!r}: must be yes or install",)
+
+
+@pytest.mark.parametrize("value", ["yes", "install"])
+def test_a_consent_is_no_part_of_the_policy(value: str) -> None:
+    assert unit_policy(tagged(inside=value)) == unit_policy(group())
 
 
 @pytest.mark.parametrize("key", ["stop_alarms", "success_alarms"])

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from datetime import date, timedelta
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.chaos.build import FRIDAY, SALT, at, calendar, instance
-from troop.chaos.roll import by_rank, due_at, fraction, last_due, roll
+from troop.chaos.roll import by_rank, choose, due_at, fraction, last_due, roll
+from troop.faults import names
+from troop.shared.choice import Choice
 
 
 def hmac_sha256(key: bytes, message: bytes) -> bytes:
@@ -76,6 +80,35 @@ def test_an_instance_that_leaves_does_not_reorder_the_rest(day: date, numbers: l
     ranked = by_rank(SALT, day, members)
     for gone in members:
         assert by_rank(SALT, day, [i for i in members if i != gone]) == [i for i in ranked if i != gone]
+
+
+FAULTS = st.lists(st.sampled_from([Choice(name) for name in names()]), min_size=1, unique=True)
+
+
+@given(SALTS, DAYS, NAMES, FAULTS)
+def test_the_fault_of_the_day_comes_from_a_label_of_its_own(
+    salt: bytes, day: date, unit: str, choices: list[Choice]
+) -> None:
+    place = int(recomputed(salt, "method", day, unit) * len(choices))
+    assert choose(salt, day, unit, choices) == choices[place]
+
+
+@pytest.mark.parametrize("count", [2, 3, 11])
+def test_all_faults_of_a_set_have_the_same_chance(count: int) -> None:
+    choices = [Choice(name) for name in names()[:count]]
+    days = 400 * count
+    drawn = Counter(choose(SALT, FRIDAY + timedelta(days=n), "web", choices) for n in range(days))
+    assert set(drawn) == set(choices)
+    # The salt is fixed. Five deviations of a binomial distribution of 400: 100.
+    assert all(abs(times - 400) < 100 for times in drawn.values())
+
+
+@given(DAYS, NAMES, st.integers(0, 1020))
+def test_a_lasting_fault_is_due_so_early_that_it_ends_in_the_window(day: date, unit: str, takes: int) -> None:
+    one, lasts = calendar(open="09:00", close="09:35"), timedelta(seconds=takes)
+    due = due_at(SALT, day, unit, one, lasts)
+    assert at("09:00", day) <= due <= last_due(day, one, lasts)
+    assert last_due(day, one, lasts) + lasts <= at("09:35", day) - timedelta(minutes=15)
 
 
 def test_another_salt_day_unit_or_label_is_another_number() -> None:

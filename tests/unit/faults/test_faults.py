@@ -8,30 +8,25 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.chaos.build import tagged, unit_policy
-from troop.chaos.events import exception_of, fault_named
-from troop.faults import FAULTS, names
+from troop.chaos.events import exception_of, fault_named, lasting_named
+from troop.faults import FAULTS, LASTING, names
 from troop.shared.errors import MissingFaultError
 
 DOCS = Path(__file__).parents[3] / "docs"
 
 
 def test_names_are_unique() -> None:
-    assert len(set(names())) == len(FAULTS)
-    assert all(fault_named(name).name == name for name in names())
+    assert len(set(names())) == len(FAULTS) + len(LASTING) == len(names())
+    assert [fault_named(fault.name) for fault in FAULTS] == list(FAULTS)
+    assert [lasting_named(fault.name) for fault in LASTING] == list(LASTING)
 
 
 def test_a_method_of_another_version_is_no_fault_of_this_one() -> None:
     with pytest.raises(MissingFaultError, match="'melt'"):
         fault_named("melt")
+    with pytest.raises(MissingFaultError, match="'melt'"):
+        lasting_named("melt")
     assert exception_of("melt", True) == ""
-
-
-@pytest.mark.parametrize("harsher", range(len(FAULTS)))
-@pytest.mark.parametrize("gentler", range(len(FAULTS)))
-def test_the_gentlest_method_speaks_for_the_unit(harsher: int, gentler: int) -> None:
-    groups = [tagged(f"web-{place}", method=names()[place]) for place in (gentler, harsher)]
-    assert unit_policy(*groups).method.value == names()[max(harsher, gentler)]
 
 
 def test_only_a_crash_can_become_something_else() -> None:
@@ -53,7 +48,7 @@ def test_the_page_of_owners_lists_each_from_the_harshest() -> None:
 
 def test_the_row_of_the_policy_lists_each() -> None:
     (row,) = re.findall(r"^\| `method` \|.*$", (DOCS / "guides" / "chaos.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert tuple(re.findall(r"`(\w+)`", row.split("|")[3])) == names()
+    assert tuple(re.findall(r"`(\w+)`", row.split("|")[3])) == tuple(fault.name for fault in FAULTS)
 
 
 def test_the_schema_of_notifications_has_each() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.unit.chaos.build import group, tagged, unit_policy
 from troop.chaos.policy import PARSERS
+from troop.faults import names
 
 MALFORMED = {
     "opt_out": ("maybe", "true or false"),
@@ -23,7 +24,7 @@ MALFORMED = {
     "success_alarms": (",".join(f"alarm-{n}" for n in range(51)), "at most 50 names"),
     "recovery_within": ("86401", "a whole number from 1 to 86400"),
     "calendar": ("", "text of 1 to 256 characters"),
-    "method": ("explode", "one of crash, shutdown, drain"),
+    "method": ("explode", f"one of {', '.join(names())}"),
 }
 
 

@@ -285,6 +285,8 @@ class Termination:
 
 def _event(work: Work, facts: Facts, target: Target, now: datetime) -> Event:
     choice, instance = facts.choice, target.instance
+    injection = injection_of(choice, target.group, instance.instance_id, facts.inside)
+    takes = choice.takes(injection is not None and injection.installs)
     return Event(
         event_id=work.event_id,
         unit=work.unit,
@@ -298,10 +300,10 @@ def _event(work: Work, facts: Facts, target: Target, now: datetime) -> Event:
         rolled=roll(facts.salt, facts.day, facts.unit),
         probability=float(facts.policy.probability.value),
         desired=target.group.desired,
-        deadline=deadline(now, facts.calendar, facts.change, choice.takes),
+        deadline=deadline(now, facts.calendar, facts.change, takes),
         execution=work.execution,
         build=instance.build,
         owner=facts.policy.owner.value,
         hypothesis=facts.policy.hypothesis,
-        injection=injection_of(choice, target.group, instance.instance_id, facts.inside),
+        injection=injection,
     )

@@ -13,7 +13,7 @@ from tests.unit.account.account import FRIDAY, Account, Cut, before, calls, rais
 from tests.unit.account.asking import ask, get
 from troop.chaos.events import Status
 from troop.chaos.hypothesis import Hypothesis
-from troop.faults import names
+from troop.faults import FAULTS
 from troop.shared.aws.clients import client
 
 SUNDAY_NIGHT = datetime(2026, 11, 22, 23, 0, tzinfo=UTC)
@@ -254,7 +254,7 @@ def _stand_by(account: Account) -> None:
     )
 
 
-@pytest.mark.parametrize("method", names())
+@pytest.mark.parametrize("method", [fault.name for fault in FAULTS])
 def test_instance_that_somebody_else_terminated_is_gone_elsewhere(account: Account, method: str) -> None:
     account.group("web")
     _, event = post(method=method)

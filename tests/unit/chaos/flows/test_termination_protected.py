@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from tests.unit.account.account import WEB, Account, before, calls, refusing
 from troop.chaos.aws.termination_protection import MOST_TRIES, LimitedEc2, is_protected
-from troop.faults import names
+from troop.faults import FAULTS
 
 ATTRIBUTES = {"termination": "DisableApiTermination", "stop": "DisableApiStop"}
 
@@ -20,7 +20,7 @@ def protect(account: Account, *instances: str, kind: str = "termination") -> Non
         account.ec2.modify_instance_attribute(InstanceId=instance, **{ATTRIBUTES[kind]: {"Value": True}})
 
 
-@pytest.mark.parametrize("method", names())
+@pytest.mark.parametrize("method", [fault.name for fault in FAULTS])
 @pytest.mark.parametrize("kind", ATTRIBUTES)
 def test_instance_that_ec2_protects_is_not_chosen(account: Account, method: str, kind: str) -> None:
     """Auto Scaling would terminate it all the same: whoever protected it did not mean that."""

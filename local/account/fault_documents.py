@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).resolve().parent / "documents"
-_DURATION = "[1-9][0-9]{0,4}"
 _STEP_SECONDS = "43200"
+_NUMBER = "[0-9]{1,9}"
 
 
 def fault_documents() -> dict[str, tuple[Mapping[str, Any], bool]]:
@@ -19,25 +19,37 @@ def fault_documents() -> dict[str, tuple[Mapping[str, Any], bool]]:
 
 
 def _content(name: str, entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    check = _script("dependencies.sh").replace("TOOLS", " ".join(entry["tools"]))
-    fault = "".join(map(_script, entry["scripts"]))
-    parameters = {key: _parameter(key, value) for key, value in entry["parameters"].items()}
+    ranges = {key: one["range"] for key, one in entry["parameters"].items() if "range" in one}
+    check = "".join(_range_check(key, least, most) for key, (least, most) in ranges.items())
+    check += _script("dependencies.sh").replace("TOOLS", " ".join(entry["tools"]))
     installs = {"type": "String", "default": "True", "allowedValues": ["True", "False"]}
     return {
         "schemaVersion": "2.2",
         "description": f"Plays {name}",
-        "parameters": {**parameters, "InstallDependencies": installs},
-        "mainSteps": [_step("InstallDependencies", check, onFailure="exit"), _step("FaultInjection", fault)],
+        "parameters": {
+            **{key: _parameter(one) for key, one in entry["parameters"].items()},
+            "InstallDependencies": installs,
+        },
+        "mainSteps": [
+            _step("InstallDependencies", check, onFailure="exit"),
+            _step("FaultInjection", "".join(map(_script, entry["scripts"]))),
+        ],
     }
+
+
+def _range_check(name: str, least: int, most: int) -> str:
+    value = f"{{{{ {name} }}}}"
+    wrong = f'echo "{name} must be from {least} to {most}" >&2; exit 1'
+    return f"[ {value} -ge {least} ] && [ {value} -le {most} ] || {{ {wrong}; }}\n"
 
 
 def _script(file: str) -> str:
     return (FOLDER / file).read_text(encoding="utf-8")
 
 
-def _parameter(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
-    pattern = entry.get("pattern", _DURATION if name == "DurationSeconds" else None)
-    limits = {"default": entry.get("default"), "allowedValues": entry.get("allowed"), "allowedPattern": pattern}
+def _parameter(entry: Mapping[str, Any]) -> dict[str, Any]:
+    pattern = _NUMBER if "range" in entry else entry.get("pattern")
+    limits = {"default": entry.get("default"), "allowedValues": entry.get("values"), "allowedPattern": pattern}
     return {"type": "String", **{key: value for key, value in limits.items() if value is not None}}
 
 

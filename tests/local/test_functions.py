@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.patience import eventually
 
-from .helpers import World, unique
+from .helpers import World, allow, unique
 
 
 def invoke(world: World, function: str, payload: Any = None) -> Any:
@@ -113,3 +113,42 @@ def handler(event, context):
         assert bus.put_events(Entries=[entry] * 10)["FailedEntryCount"] == 0
     eventually(lambda: len(list(tmp_path.iterdir())) == 80)
     assert len({file.name.split(".")[0] for file in tmp_path.iterdir()}) <= 32
+
+
+def test_a_stream_has_several_consumers_which_get_what_they_filter(world: World) -> None:
+    database, sqs = world.account.client("dynamodb"), world.account.client("sqs")
+    table = database.create_table(
+        TableName=unique("watched"),
+        AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+        BillingMode="PAY_PER_REQUEST",
+        StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"},
+    )["TableDescription"]
+    actions = ["dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:DescribeStream", "dynamodb:ListStreams"]
+    urls = []
+    for pattern in ({"pk": {"S": ["both", "first"]}}, {"pk": {"S": ["both", {"prefix": "sec"}]}}):
+        urls.append(sqs.create_queue(QueueName=unique("heard"))["QueueUrl"])
+        body = (
+            "import boto3\ndef handler(event, context):\n    for one in event['Records']:\n"
+            f"        boto3.client('sqs').send_message(QueueUrl={urls[-1]!r}, "
+            "MessageBody=one['dynamodb']['Keys']['pk']['S'])\n"
+        )
+        function = world.function(body, world.role(allow("sqs:SendMessage"), allow(actions)))
+        world.functions.create_event_source_mapping(
+            EventSourceArn=table["LatestStreamArn"],
+            FunctionName=function,
+            StartingPosition="LATEST",
+            FilterCriteria={"Filters": [{"Pattern": json.dumps({"dynamodb": {"Keys": pattern}})}]},
+        )
+    heard: list[list[str]] = [[], []]
+
+    def settled() -> bool:
+        for key in ("first", "second", "both"):
+            database.put_item(TableName=table["TableName"], Item={"pk": {"S": key}, "at": {"S": unique("now")}})
+        for number, url in enumerate(urls):
+            for message in sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", ()):
+                heard[number].append(message["Body"])
+        return all(len(set(one)) == 2 for one in heard)
+
+    eventually(settled)
+    assert [sorted(set(one)) for one in heard] == [["both", "first"], ["both", "second"]]

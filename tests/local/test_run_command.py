@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
+from infra import ROOT
+from local.account.fault_documents import fault_documents
+from local.account.ssm_documents import parse
 from local.launcher import obstacle
 from tests.patience import eventually
+from troop.faults import LASTING
+from troop.faults.lasting_fault import LastingFault
 
 from .helpers import Fleet, Listener, World, allow, code, unique
 
@@ -129,6 +135,12 @@ def test_a_fault_ends_by_itself(managed: Managed) -> None:
         ("InstallDependencies", "Success", 0),
         ("FaultInjection", "Success", 0),
     ]
+
+
+def test_a_value_out_of_its_range_fails_the_first_step(managed: Managed) -> None:
+    seen = managed.reach(managed.send("AWSFIS-Run-Disk-Fill", DurationSeconds="1", Percent="5"), *OVER)
+    assert (seen["Status"], seen["CommandPlugins"][0]["ResponseCode"]) == ("Failed", 1)
+    assert "from 10 to 100" in seen["CommandPlugins"][0]["Output"]
 
 
 def test_only_processes_of_the_instance_are_killed(managed: Managed, world: World) -> None:
@@ -348,3 +360,22 @@ def test_a_reboot_restarts_the_agent_which_runs_the_command_again(managed: Manag
     assert managed.reach(command, *OVER)["Status"] == "Success"
     assert (folder / "runs").read_text() == "once\nonce\n"
     assert managed.ask(booted) != before
+
+
+@pytest.mark.parametrize("fault", LASTING, ids=lambda fault: fault.name)
+def test_documents_take_what_those_of_aws_take(fault: LastingFault) -> None:
+    published = tomllib.loads((ROOT / "tests" / "aws_facts" / "documents.toml").read_text())[fault.document]
+    body, _ = fault_documents()[fault.document]
+    declared = {name: one for name, one in body["parameters"].items() if name != "InstallDependencies"}
+    assert set(declared) == set(published["parameters"])
+    assert {name for name, one in declared.items() if "default" not in one} == set(published["required"])
+    lists = {name: sorted(one) for name, one in published["parameters"].items() if isinstance(one, list)}
+    assert {name: sorted(one["allowedValues"]) for name, one in declared.items() if "allowedValues" in one} == lists
+    script = "\n".join(body["mainSteps"][0]["inputs"]["runCommand"])
+    programs = {{"atd": "at", "kmod": "modprobe"}.get(name, name) for name in published["needs"]}
+    assert f"for tool in {' '.join(sorted(programs))}; do" in script
+    for name, form in published["parameters"].items():
+        if isinstance(form, dict):
+            assert f"{name} must be from {form['from']} to {form['to']}" in script
+    parameters = {one.name: one.default or "1" for one in fault.parameters}
+    parse(fault.document, body).fill({name: [value] for name, value in fault.request(parameters).items()})

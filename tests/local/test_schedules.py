@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 from local.project import ACCOUNT_PYTHON, ROOT
 from tests.patience import PATIENCE, eventually
 
-from .helpers import Scheduled, World, unique
+from .helpers import Scheduled, World, allow, unique
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +31,44 @@ def test_one_time_schedules_in_their_zone(scheduled: Scheduled) -> None:
     (once,) = eventually(lambda: scheduled.inputs().get(name))
     assert abs(datetime.fromisoformat(once["at"]) - once["started"]) < MOMENT
     assert len(once["id"]) == 36
+
+
+def test_a_one_time_schedule_calls_a_function_and_is_deleted(scheduled: Scheduled, world: World) -> None:
+    sqs = world.account.client("sqs")
+    url = sqs.create_queue(QueueName=unique("called"))["QueueUrl"]
+    body = (
+        "import boto3\ndef handler(event, context):\n"
+        f"    boto3.client('sqs').send_message(QueueUrl={url!r}, MessageBody=event['name'])\n"
+    )
+    function = world.function(body, world.role(allow("sqs:SendMessage")))
+    target = {"Arn": function}
+    name = scheduled.soon(
+        "called", world.role(allow("lambda:InvokeFunction", function)), ActionAfterCompletion="DELETE", target=target
+    )
+    (message,) = eventually(lambda: sqs.receive_message(QueueUrl=url).get("Messages"))
+    assert message["Body"] == name
+    listed = lambda: scheduled.client.list_schedules(GroupName=scheduled.group, NamePrefix=name)  # noqa: E731
+    eventually(lambda: not listed()["Schedules"])
+
+
+def test_who_creates_a_schedule_may_pass_its_role(scheduled: Scheduled, world: World) -> None:
+    may_create = allow(["scheduler:CreateSchedule", "scheduler:UpdateSchedule"])
+    passing = {"Condition": {"StringEquals": {"iam:PassedToService": "scheduler.amazonaws.com"}}}
+    request = {
+        "Name": unique("passed"),
+        "GroupName": scheduled.group,
+        "ScheduleExpression": "rate(10 days)",
+        "StartDate": datetime.now(UTC) + timedelta(days=1),
+        "FlexibleTimeWindow": {"Mode": "OFF"},
+        "Target": {"Arn": scheduled.machine, "RoleArn": scheduled.role},
+    }
+    lacking = world.account.client("scheduler", world.as_role(world.role(may_create)))
+    with pytest.raises(ClientError, match="iam:PassRole"):
+        lacking.create_schedule(**request)
+    role = world.role(may_create, allow("iam:PassRole", scheduled.role, **passing))
+    client = world.account.client("scheduler", world.as_role(role))
+    client.create_schedule(**request)
+    client.update_schedule(**request)
 
 
 def test_a_rate_begins_at_once(scheduled: Scheduled) -> None:

@@ -1,4 +1,5 @@
-# The first step of each document: checks its programs. On AWS, it installs what is missing if it may.
+# After the checks of ranges, the first step of each document checks its programs. On AWS, it installs what is missing if
+# it may.
 missing=
 for tool in TOOLS; do
     command -v "$tool" > /dev/null || missing="$missing $tool"

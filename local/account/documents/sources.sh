@@ -2,7 +2,8 @@
 interface={{ Interface }}
 [ "$interface" != DEFAULT ] || interface=$(ip -o -4 route show default | sed 's/.* dev \([^ ]*\).*/\1/;q')
 [ -n "$interface" ] || interface=$(ip -o -4 address show scope global | awk '{ print $2; exit }')
-[ -n "$interface" ] || { echo "there is no interface" >&2; exit 1; }
+[ -e "/sys/class/net/$interface" ] || { echo "local AWS has no interface $interface" >&2; exit 1; }
+[ {{ FlowsPercent }} = 100 ] || { echo "local AWS disturbs all flows or none" >&2; exit 1; }
 
 networks=
 for source in $(echo "{{ Sources }}" | tr , ' '); do

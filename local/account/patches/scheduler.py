@@ -1,9 +1,9 @@
 """Runs EventBridge Scheduler: starts targets at the minute, in the schedule's time zone, with the schedule's role.
 
-MiniStack evaluates cron expressions in UTC, counts a rate from its creation, and checks every ten seconds.
-It does not replace `<aws.scheduler.scheduled-time>` and `<aws.scheduler.execution-id>`, checks neither expressions nor
-roles, and has no dead-letter queue. Not emulated: retries (a target that refuses goes to the dead-letter queue at once)
-and flexible time windows (such a schedule is rejected).
+MiniStack evaluates cron expressions in UTC, counts a rate from its creation, and checks every ten seconds. It does not
+replace `<aws.scheduler.scheduled-time>` and `<aws.scheduler.execution-id>`. It checks neither expressions nor roles,
+not even whether a caller may pass them. It has no dead-letter queue. Not emulated: retries (a target that refuses goes
+to the dead-letter queue at once) and flexible time windows (such a schedule is rejected).
 """
 
 from __future__ import annotations
@@ -17,13 +17,17 @@ from collections.abc import Collection
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from ministack import app
+from ministack.core import iam_evaluator
 from ministack.core.iam_evaluator import EvalContext, _gather_role_policies, evaluate
 from ministack.core.responses import set_request_account_id, set_request_region
 from ministack.services import eventbridge, scheduler, sqs
 
+from ..config import REGION
 from ..decisions import log
 from ._wrap import wrap
 
+_SERVICE = "scheduler.amazonaws.com"
 _TICK_SECONDS = 0.25
 _LATEST = dt.timedelta(minutes=5)
 _MINUTE = dt.timedelta(minutes=1)
@@ -50,6 +54,16 @@ def apply() -> None:
     @wrap(scheduler, "_update_schedule")
     def update(original: Any, name: str, body: dict[str, Any]) -> Any:
         return _refusal(body) or original(name, body)
+
+    @wrap(scheduler, "handle_request")
+    async def handle(original: Any, method: str, path: str, headers: Any, body: Any, query: Any) -> Any:
+        if method in ("POST", "PUT") and path.startswith("/schedules/"):
+            role = str((json.loads(body or b"{}").get("Target") or {}).get("RoleArn", ""))
+            key, keys = app.extract_access_key_id(headers, query), {"iam:passedtoservice": _SERVICE}
+            if iam_evaluator.enforce(key, "iam:PassRole", "iam", REGION, resource_arn=role, service_context=keys):
+                message = f"The caller is not authorized to perform: iam:PassRole on resource: {role}"
+                return scheduler._error(403, "AccessDeniedException", message)
+        return await original(method, path, headers, body, query)
 
 
 def _refusal(body: dict[str, Any]) -> Any:

@@ -131,7 +131,7 @@ def test_the_longest_watch_fits_into_one_execution_history() -> None:
 
 
 PREVIOUS = {
-    "terminate": {"event_id", "status", "reason", "wait_seconds"},
+    "terminate": {"event_id", "status", "reason", "next", "wait_seconds"},
     "check_recovery": {"event_id", "status", "wait_seconds"},
 }
 """The fields that the definition before the waits by token takes from the functions' answers. Its executions, of up to

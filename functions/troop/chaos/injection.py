@@ -66,21 +66,24 @@ class Injection:
         after: the last probe after the fault; None until it is sent.
         unproven: why the end is not proven although its time is up, and why the instance was not terminated: the event
             stays open; "" otherwise.
+        repair_at: when Troop was about to have the instance terminated, because the end is not proven; None before, and
+            if that was refused.
         proof: None until the end is proven. An event with an injection closes only with it, unless nothing was sent.
     """
 
     parameters: Mapping[str, str]
     installs: bool = field(default=False, metadata=stored(omit=True))
-    before: Probe | None = None
-    ends_by: datetime | None = None
+    before: Probe | None = field(default=None, metadata=stored(omit=True))
+    ends_by: datetime | None = field(default=None, metadata=stored(omit=True))
     packages: tuple[str, ...] = field(default=(), metadata=stored(omit=True))
     command_id: str = field(default="", metadata=stored(omit=True))
-    end_request: EndRequest | None = None
+    end_request: EndRequest | None = field(default=None, metadata=stored(omit=True))
     status: str = field(default="", metadata=stored(omit=True))
-    over_at: datetime | None = None
-    after: Probe | None = None
+    over_at: datetime | None = field(default=None, metadata=stored(omit=True))
+    after: Probe | None = field(default=None, metadata=stored(omit=True))
     unproven: str = field(default="", metadata=stored(omit=True))
-    proof: Proof | None = None
+    repair_at: datetime | None = field(default=None, metadata=stored(omit=True))
+    proof: Proof | None = field(default=None, metadata=stored(omit=True))
 
     @property
     def seconds(self) -> int:

@@ -61,8 +61,8 @@ class Probe:
     token: str
     sent_at: datetime
     command_id: str = field(default="", metadata=stored(omit=True))
-    answered_at: datetime | None = None
-    reading: Reading | None = None
+    answered_at: datetime | None = field(default=None, metadata=stored(omit=True))
+    reading: Reading | None = field(default=None, metadata=stored(omit=True))
     failure: str = field(default="", metadata=stored(omit=True))
 
     @property

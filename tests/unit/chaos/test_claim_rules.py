@@ -147,11 +147,11 @@ def test_why_a_claim_came_to_nothing_is_a_code(
 
 
 def test_steps_lead_from_the_claim_to_an_end_and_never_back() -> None:
-    order = [Status.LEASHED, Status.CLAIMED, Status.TERMINATED]
+    order = [Status.LEASHED, Status.CLAIMED, Status.RUNNING, Status.TERMINATED]
     assert list(STEPS) == order
     for earlier, later in pairwise(order):
         assert later in STEPS[earlier]
     final = set(Status) - set(STEPS)
     assert set(STEPS[Status.TERMINATED]) <= final
-    assert {Status.CLAIMED, Status.TERMINATED} == OPEN
+    assert {Status.CLAIMED, Status.RUNNING, Status.TERMINATED} == OPEN
     assert not OPEN & final

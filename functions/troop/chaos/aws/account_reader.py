@@ -158,6 +158,24 @@ class AccountReader:
         )
         return self._with_inside(facts, claimed)
 
+    def read_participation(
+        self, unit: str, group: Group, members: Sequence[Group], item: Mapping[str, Any], now: datetime
+    ) -> Facts:
+        """Reads whether a unit takes part, and what is protected: nothing that the health of its group can change."""
+        calendars, near = self.settings.calendars, self.state.strays().near.get(unit, ())
+        return Facts(
+            unit=unit,
+            now=now,
+            salt=b"",
+            settings=self.settings,
+            switch=self.state.switch(),
+            groups=(group,),
+            policy=effective_policy(members, plain(item), self.settings, lambda c: calendars[c].at(now).day, near),
+            state=self.state.unit_state(unit),
+            counts=Counts(),
+            protected_instances=protected_instances(self.ec2),
+        )
+
     def _with_inside(self, facts: Facts, claimed: Event | None) -> Facts:
         consenting = [group for group in facts.groups if consent_of(group)]
         if facts.policy.problems or not (consenting and self.settings.inside_instances and facts.choice.lasting):
@@ -167,6 +185,9 @@ class AccountReader:
         if claimed and hits.get(claimed.instance_id) == claimed.event_id:
             del hits[claimed.instance_id]
         facts = replace(facts, inside=Inside(consents, hits))
+        if claimed:
+            reached = first_reached(self.client("ssm"), [claimed.instance_id])
+            return replace(facts, inside=replace(facts.inside, reachable=reached))
         return _with_reachable(self.client("ssm"), facts, consenting)
 
 

@@ -5,6 +5,7 @@ A step changes only its own attributes, and only if the event has the expected s
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -119,7 +120,7 @@ class EventTable:
             StepRefused: this execution may no longer carry out the claim.
             MissingFaultError: another version has claimed it, with a method that this one does not have.
         """
-        answer = self._step(
+        answer = self.step(
             event,
             "SET attempted_at = if_not_exists(attempted_at, :now), os_shutdown = if_not_exists(os_shutdown, :shutdown)"
             " ADD attempts :one",
@@ -143,7 +144,7 @@ class EventTable:
             StepRefused: the event has another status than it was read with, or has an abort, or is over.
         """
         values = {":abort": codec.to_document(abort), ":detail": detail[:LONGEST_NOTE], ":status": event.status.value}
-        self._step(
+        self.step(
             event,
             "SET #abort = :abort, detail = :detail",
             "#status = :status AND attribute_exists(#open) AND attribute_not_exists(#abort)",
@@ -159,7 +160,7 @@ class EventTable:
             StepRefused: the event is no longer CLAIMED.
         """
         values = {":shutdown": True, ":claimed": Status.CLAIMED.value}
-        self._step(event, "SET os_shutdown = :shutdown", "#status = :claimed", values)
+        self.step(event, "SET os_shutdown = :shutdown", "#status = :claimed", values)
         return replace(event, os_shutdown=True)
 
     def note(self, event: Event, words: str) -> None:
@@ -169,7 +170,7 @@ class EventTable:
             StepRefused: the event is no longer CLAIMED.
         """
         values = {":detail": words[:LONGEST_NOTE], ":claimed": Status.CLAIMED.value}
-        self._step(event, "SET detail = :detail", "#status = :claimed", values)
+        self.step(event, "SET detail = :detail", "#status = :claimed", values)
 
     def record_termination(self, event: Event, at: datetime, detail: str = "") -> Event:
         """Moves an event from CLAIMED to TERMINATED; it stays in flight until its recovery is known.
@@ -177,7 +178,7 @@ class EventTable:
         Raises:
             StepRefused: the event is no longer CLAIMED.
         """
-        self._step(
+        self.step(
             event,
             "SET #status = :terminated, terminated_at = :at, detail = :detail",
             "#status = :claimed",
@@ -202,7 +203,7 @@ class EventTable:
             ":terminated": Status.TERMINATED.value,
         }
         update, condition = "SET watch = :watch", f"#status = :terminated AND ({_FIRST_SINCE_READ})"
-        self._step(event, _with_remarks(update, values, event), condition, values)
+        self.step(event, _with_remarks(update, values, event), condition, values)
 
     def store_token(self, event_id: str, token: str) -> None:
         """Stores the task token of the workflow that waits for an event, in place of an earlier one.
@@ -235,7 +236,7 @@ class EventTable:
         if event.running:
             condition = "#status = :terminated AND running = :before"
             values[":before"] = _moments(event.running)
-        self._step(event, "SET running = :running", condition, values)
+        self.step(event, "SET running = :running", condition, values)
 
     def close(
         self,
@@ -321,7 +322,7 @@ class EventTable:
         repeat(once, WRITES, self.sleep)
         return event
 
-    def _step(
+    def step(
         self,
         event: Event,
         update: str,
@@ -329,7 +330,13 @@ class EventTable:
         values: dict[str, Any],
         **more: str,
     ) -> Any:
-        names = {f"#{name}": name for name in ("status", "abort", "open") if f"#{name}" in f"{update} {condition}"}
+        """Changes an event on a condition, and returns DynamoDB's answer. In both texts ``#name`` is the attribute
+        ``name``.
+
+        Raises:
+            StepRefused: the condition does not hold.
+        """
+        names = {f"#{name}": name for name in re.findall(r"#(\w+)", f"{update} {condition}")}
         try:
             return write(
                 self.client.update_item,
@@ -338,7 +345,7 @@ class EventTable:
                 Key=_key(event.event_id),
                 UpdateExpression=update,
                 ConditionExpression=condition,
-                ExpressionAttributeNames=names,
+                **({"ExpressionAttributeNames": names} if names else {}),
                 ExpressionAttributeValues=typed(values),
                 **more,
             )

@@ -249,6 +249,17 @@ def instance_gone(ec2: Any, autoscaling: Any, instance_id: str) -> bool:
     return all(i["State"]["Name"] in GONE_STATES for r in reservations for i in r["Instances"])
 
 
+def instance_terminated(ec2: Any, instance_id: str) -> bool:
+    """Checks whether nothing runs on an instance any more: it is terminated, or EC2 no longer knows it."""
+    try:
+        reservations = ec2.describe_instances(InstanceIds=[instance_id])["Reservations"]
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "InvalidInstanceID.NotFound":
+            return True
+        raise
+    return all(i["State"]["Name"] == "terminated" for r in reservations for i in r["Instances"])
+
+
 def _is_missing(error: ClientError) -> bool:
     """Checks for a group that does not exist: Auto Scaling has no separate error code for it."""
     return error.response["Error"]["Code"] == "ValidationError" and "not found" in str(error).lower()

@@ -19,15 +19,15 @@ from troop.chaos.aws.event_table import LONGEST_NOTE, EventTable, StepRefused
 from troop.chaos.aws.groups import alarm_states, instance_gone, read_groups
 from troop.chaos.aws.termination_protection import is_protected, without_protected
 from troop.chaos.aws.terminator import BUSY, SkipRejected, TerminationRefused, Terminator
-from troop.chaos.aws.unit_groups import read_members
 from troop.chaos.change_calendars import period_at
 from troop.chaos.claim_rules import deadline, may_carry_out, switched_off
 from troop.chaos.events import AbandonReason, Event, Status, fault_named, is_on_demand
 from troop.chaos.facts import Facts
 from troop.chaos.flows.clock_check import is_stale
-from troop.chaos.guards import CAPS, SCHEDULED, Refusal, Target, candidates, judge, pass_guards
+from troop.chaos.flows.objections import Objections
+from troop.chaos.guards import SCHEDULED, Refusal, Target, judge
 from troop.chaos.inside import injection_of
-from troop.chaos.on_demand import ON_DEMAND, refuse_if_in_flight
+from troop.chaos.on_demand import refuse_if_in_flight
 from troop.chaos.roll import roll
 from troop.chaos.units import unit_of
 from troop.faults.fault import Answer
@@ -168,6 +168,8 @@ class Termination:
         return replace(facts, change=period_at(self.reader.changes([name], now).get(name, ()), now))
 
     def _carry_out(self, event: Event) -> Event:
+        if event.injection:
+            return event  # the workflow goes on with the function that injects
         if not may_carry_out(event, self.clock()):
             return event
         switch = self.reader.state.switch()
@@ -177,7 +179,11 @@ class Termination:
             return self._abandon(event, switched_off(switch), AbandonReason.SWITCHED_OFF)
         if why := self._alarm(event):
             return event if event.attempts else self._abandon(event, why, AbandonReason.ALARM)
-        if is_on_demand(event.event_id) and not event.attempts and (why := self._against(event)):
+        if (
+            is_on_demand(event.event_id)
+            and not event.attempts
+            and (why := Objections(self.reader).to_claim(event, self.clock()))
+        ):
             if self._is_gone(event):
                 return self.events.close(event, Status.GONE_ELSEWHERE, BY_SOMEBODY_ELSE)
             return self._abandon(event, why)
@@ -234,27 +240,6 @@ class Termination:
 
     def _is_gone(self, event: Event) -> bool:
         return instance_gone(self.reader.ec2, self.reader.autoscaling, event.instance_id)
-
-    def _against(self, event: Event) -> str:
-        """Returns the objection to an instance that was claimed on demand, "" for none: minutes can pass between the
-        claim and the workflow that carries it out.
-        """
-        groups = read_members(self.reader.autoscaling, event.unit, self.reader.settings.units)
-        named = [group for group in groups if group.name == event.group]
-        if not named:
-            return f"{event.group} is no longer a group of {event.unit}"
-        item = self.reader.policies.raw(event.unit)
-        facts = self.reader.read_unit(event.unit, named, groups, item, b"", self.clock(), claimed=event)
-        passed = pass_guards(
-            facts, [guard for guard in ON_DEMAND if guard not in CAPS]
-        )  # the counts include this claim
-        if isinstance(passed, Refusal):
-            return f"{passed.reason}: {passed.detail}"
-        fit = {i.instance_id for group in passed.groups for i in candidates(passed, group)}
-        if event.instance_id not in fit:
-            return f"{event.instance_id} is no longer fit to be terminated"
-        protected = is_protected(self.reader.ec2, event.instance_id)
-        return f"{event.instance_id} is protected by EC2 now" if protected else ""
 
     def _ask(self, event: Event) -> Answer:
         try:

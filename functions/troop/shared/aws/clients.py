@@ -23,6 +23,12 @@ _TERMINATION = Config(
     retries={"mode": "standard", "total_max_attempts": TERMINATION_ATTEMPTS},
 )
 
+_SINGLE = Config(
+    connect_timeout=2,
+    read_timeout=6,
+    retries={"mode": "standard", "total_max_attempts": 1},
+)
+
 _QUICK = Config(
     connect_timeout=1,
     read_timeout=4,
@@ -58,6 +64,12 @@ def presigning_client(service: str) -> Any:
 def termination_client(service: str) -> Any:
     """Returns a client whose calls end within about 25 seconds, retries included."""
     return _new(service, config=_TERMINATION)
+
+
+@cache
+def single_client(service: str) -> Any:
+    """Returns a client that sends each request once, as some must not be repeated; a call ends within 8 seconds."""
+    return _new(service, config=_SINGLE)
 
 
 @cache

@@ -36,7 +36,7 @@ def test_from_the_decision_to_the_event(account: Account) -> None:
     account.group("web", size=4)
     (item,) = account.work(account.decide())
     answer = account.terminate(item)
-    assert answer == {"event_id": WEB, "status": "TERMINATED", "reason": "", "wait_seconds": 60}
+    assert answer == {"event_id": WEB, "status": "TERMINATED", "reason": "", "next": "recovery", "wait_seconds": 60}
     event = account.event(WEB)
     assert account.gone() == [event.instance_id]
     assert event.instance_id == account.decisions()["web"]["instance_id"]

@@ -129,8 +129,8 @@ def stopped_events_are_attempted_again(patch: Patch) -> None:
             condition = condition.replace(" AND attribute_not_exists(#abort)", "")
         return real(self, event, update, condition, values, **more)
 
-    real = EventTable._step
-    patch.setattr(EventTable, "_step", step)
+    real = EventTable.step
+    patch.setattr(EventTable, "step", step)
     read = Termination._alarm
     patch.setattr(Termination, "_alarm", lambda self, event: read(self, replace(event, abort=None)))
 

@@ -16,6 +16,8 @@ FAILED_CONDITION = "PreconditionFailed"
 """S3's code for a condition that does not hold."""
 DENIED = frozenset({"UnauthorizedOperation", "AccessDenied", "AccessDeniedException"})
 _ABSENT = frozenset({"NoSuchEntity", "NoSuchEntityException"})
+_GONE_SECONDS = 80
+"""The longest time that Troop gives a cancelled fault and its proof."""
 
 
 def mapping_tags(evidence: Mapping[str, int]) -> Judgement:
@@ -127,6 +129,61 @@ def conditional_writes(evidence: Mapping[str, str]) -> Judgement:
     if {evidence["exists"], evidence["other"]} != {FAILED_CONDITION}:
         return Verdict.OPEN, detail
     return _verdict(evidence["new"] == evidence["same"] == SUCCESS), detail
+
+
+def fault_documents(evidence: Mapping[str, Mapping[str, Any]]) -> Judgement:
+    """Judges AWS's documents: which there are, and whether their parameters are those that Troop sends."""
+    codes = {name: one["code"] for name, one in evidence.items() if "code" in one}
+    if DENIED & set(codes.values()):
+        return Verdict.OPEN, "you may not call ssm:DescribeDocument"
+    if codes:
+        return Verdict.NO, f"AWS does not have {', '.join(sorted(codes))} here"
+    changed = [f"{name} ({', '.join([*one['unknown'], *one['lacking']])})" for name, one in evidence.items()]
+    changed = [text for text, one in zip(changed, evidence.values(), strict=True) if one["unknown"] or one["lacking"]]
+    if changed:
+        return Verdict.NO, f"other parameters than Troop sends: {', '.join(changed)}"
+    return Verdict.YES, f"all {len(evidence)} are here, with the parameters that Troop sends"
+
+
+def command_rate(evidence: Sequence[Mapping[str, Any]]) -> Judgement:
+    """Judges the quotas that name SendCommand."""
+    if not evidence:
+        return Verdict.OPEN, "Service Quotas names no rate of SendCommand"
+    least = min(one["value"] for one in evidence)
+    return _verdict(least >= 1), f"the lowest is {least:g}"
+
+
+def injections(evidence: Mapping[str, Any]) -> Judgement:
+    """Judges the lasting faults on record, and how their ends were proven."""
+    if not evidence["sent"]:
+        return Verdict.OPEN, "no fault inside an instance is on record: ask again after troop terminate --method"
+    counts = ", ".join(f"{count} {by}" for by, count in evidence["proofs"].items())
+    return _verdict(not evidence["unproven"]), f"of {evidence['sent']} faults: {counts}"
+
+
+def command_tag(evidence: Mapping[str, str]) -> Judgement:
+    """Judges commands of roles that ask for the right tag, for another value, and for the name of the group."""
+    if not evidence:
+        return Verdict.OPEN, "no instance with the tag troop:inside is online, or troop:inside_instances is false"
+    group = f"by the group's name: {evidence['group_name']}"
+    if evidence["other_value"] not in {*DENIED, "AccessDenied"}:
+        return Verdict.NO, f"IAM lets a command through that asks for another value: {evidence['other_value']}"
+    if evidence["consented"] in {*DENIED, "AccessDenied"}:
+        return Verdict.NO, f"IAM refuses an instance that consents; {group}"
+    return _verdict(evidence["consented"] == "Success"), f"IAM checks the tag; {group}"
+
+
+def faults(evidence: Mapping[str, Any]) -> Judgement:
+    """Judges AWS's documents that were run and cancelled, and the request with an alarm."""
+    if not evidence:
+        return Verdict.OPEN, "the account has no default network here, or troop:inside_instances is false"
+    gone = {one["fault"]: one["gone_after"] for one in evidence["faults"] if "gone_after" in one}
+    other = [f"{one['fault']}: {one['status']}" for one in evidence["faults"] if "gone_after" not in one]
+    alarm = f"with an alarm: {evidence['alarm']}"
+    if other:
+        return Verdict.NO, f"{'; '.join(other)}; {alarm}"
+    times = ", ".join(f"{name} {seconds} s" for name, seconds in gone.items())
+    return _verdict(max(gone.values()) <= _GONE_SECONDS), f"gone after the cancel: {times}; {alarm}"
 
 
 def cells(evidence: Mapping[str, Any]) -> Judgement:

@@ -133,8 +133,8 @@ class PermissionProbes(Probe):
         }
         iam, name = self._client("iam"), f"{PREFIX}{uuid4().hex[:8]}"
         self.ledger.add("role", name)
-        role = iam.create_role(RoleName=name, AssumeRolePolicyDocument=_policy(trust), Tags=tags(question))["Role"]
-        iam.put_role_policy(RoleName=name, PolicyName="probe", PolicyDocument=_policy(*statements))
+        role = iam.create_role(RoleName=name, AssumeRolePolicyDocument=policy(trust), Tags=tags(question))["Role"]
+        iam.put_role_policy(RoleName=name, PolicyName="probe", PolicyDocument=policy(*statements))
         yield self._assumed(role["Arn"])
 
     def _assumed(self, arn: str) -> boto3.Session:
@@ -174,5 +174,6 @@ def _has_group(instance: Mapping[str, Any]) -> bool:
     return any(tag["Key"] == GROUP_NAME_TAG for tag in instance.get("Tags", []))
 
 
-def _policy(*statements: Mapping[str, Any]) -> str:
+def policy(*statements: Mapping[str, Any]) -> str:
+    """Returns the document of a policy."""
     return json.dumps({"Version": "2012-10-17", "Statement": statements})

@@ -52,6 +52,24 @@ def removers(session: boto3.Session, client: TroopClient) -> dict[str, Remove]:
             if ids := [one["InstanceId"] for one in existing["Instances"]]:
                 aws.client(session, "ec2").get_waiter("instance_terminated").wait(InstanceIds=ids)
 
+    def instance(name: str) -> None:
+        ec2 = aws.client(session, "ec2")
+        filters = [
+            {"Name": "tag:Name", "Values": [name]},
+            {"Name": "instance-state-name", "Values": ["pending", "running", "stopping", "stopped", "shutting-down"]},
+        ]
+        reservations = ec2.describe_instances(Filters=filters)["Reservations"]
+        if ids := [one["InstanceId"] for reservation in reservations for one in reservation["Instances"]]:
+            ec2.terminate_instances(InstanceIds=ids)
+            ec2.get_waiter("instance_terminated").wait(InstanceIds=ids)
+
+    def instance_profile(name: str) -> None:
+        iam = aws.client(session, "iam")
+        with suppress(iam.exceptions.NoSuchEntityException):
+            for attached in iam.get_instance_profile(InstanceProfileName=name)["InstanceProfile"]["Roles"]:
+                iam.remove_role_from_instance_profile(InstanceProfileName=name, RoleName=attached["RoleName"])
+            iam.delete_instance_profile(InstanceProfileName=name)
+
     def bucket(name: str) -> None:
         s3 = aws.client(session, "s3")
         with suppress(s3.exceptions.NoSuchBucket):
@@ -76,6 +94,8 @@ def removers(session: boto3.Session, client: TroopClient) -> dict[str, Remove]:
         "placement group": placement_group,
         "launch template": launch_template,
         "group": group,
+        "instance": instance,
+        "instance profile": instance_profile,
         "bucket": bucket,
         "fleet": fleet,
         "run": run,

@@ -34,6 +34,11 @@ def _keys(**codes: str) -> dict[str, str]:
     return {"item": "success", "switch": denied, "item_if_switch": "success", "switch_if_item": denied} | codes
 
 
+def _tags(**codes: str) -> dict[str, str]:
+    denied = "AccessDeniedException"
+    return {"consented": "Success", "other_value": denied, "group_name": denied} | codes
+
+
 def _writes(**codes: str) -> dict[str, str]:
     return {"new": "success", "same": "success", "exists": "PreconditionFailed", "other": "PreconditionFailed"} | codes
 
@@ -57,6 +62,22 @@ def _record(status: str = "SUCCEEDED", zones: str = "ab", **purchases: str) -> d
         (judge.alarm_states({"OK": 3}), Verdict.YES),
         (judge.alarm_states({"OK": 3, "INSUFFICIENT_DATA": 1}), Verdict.NO),
         (judge.alarm_states({}), Verdict.OPEN),
+        (judge.fault_documents({"A": {"code": "AccessDeniedException"}}), Verdict.OPEN),
+        (judge.command_rate([]), Verdict.OPEN),
+        (judge.command_rate([{"value": 5.0}, {"value": 0.5}]), Verdict.NO),
+        (judge.command_rate([{"value": 5.0}]), Verdict.YES),
+        (judge.injections({"sent": 0, "proofs": {}, "unproven": []}), Verdict.OPEN),
+        (judge.injections({"sent": 2, "proofs": {"probe": 2}, "unproven": []}), Verdict.YES),
+        (judge.injections({"sent": 1, "proofs": {"none yet": 1}, "unproven": ["it is protected"]}), Verdict.NO),
+        (judge.command_tag({}), Verdict.OPEN),
+        (judge.command_tag(_tags()), Verdict.YES),
+        (judge.command_tag(_tags(other_value="AccessDenied")), Verdict.YES),
+        (judge.command_tag(_tags(other_value="Success")), Verdict.NO),
+        (judge.command_tag(_tags(consented="AccessDeniedException")), Verdict.NO),
+        (judge.faults({}), Verdict.OPEN),
+        (judge.faults({"faults": [{"fault": "cpu", "gone_after": 2}], "alarm": "success"}), Verdict.YES),
+        (judge.faults({"faults": [{"fault": "cpu", "gone_after": 81}], "alarm": "success"}), Verdict.NO),
+        (judge.faults({"faults": [{"fault": "cpu", "status": "Failed"}], "alarm": "success"}), Verdict.NO),
         (judge.stack_failures([]), Verdict.YES),
         (judge.stack_failures(["AWS::Scheduler::Schedule: the role cannot be assumed"]), Verdict.NO),
         (judge.crashes({"without_shutdown": 2, "with_shutdown": 0}), Verdict.YES),

@@ -11,6 +11,7 @@ _REMEDIES = {
     "unrecovered": "`troop opt-in {group}` returns it to chaos",
     "broken": "`troop opt-in {group}` returns it to chaos",
     "operated": "name a group that no AWS service operates",
+    "inside": "name a termination, such as crash, or a group whose owner consents; see docs/guides/faults.md",
     "suspended": "resume these processes of the group",
     "refreshing": "try again when it is over",
     "too-small": "enlarge the group or, if it may be that small, run `troop set {group} min_healthy=...`",

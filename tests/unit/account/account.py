@@ -133,7 +133,15 @@ class Account:
 
     # What stands in the account
 
-    def group(self, name: str, size: int = 3, tags: dict[str, str] | None = None, **more: Any) -> str:
+    def group(
+        self,
+        name: str,
+        size: int = 3,
+        tags: dict[str, str] | None = None,
+        propagated: dict[str, str] | None = None,
+        **more: Any,
+    ) -> str:
+        """Creates a group; its instances get the tags ``propagated``."""
         self.autoscaling.create_auto_scaling_group(
             AutoScalingGroupName=name,
             LaunchTemplate={"LaunchTemplateName": "nodes"},
@@ -141,7 +149,11 @@ class Account:
             MaxSize=20,
             DesiredCapacity=size,
             AvailabilityZones=["eu-central-1a", "eu-central-1b"],
-            Tags=[{"Key": k, "Value": v, "PropagateAtLaunch": False} for k, v in (tags or {}).items()],
+            Tags=[
+                {"Key": key, "Value": value, "PropagateAtLaunch": propagate}
+                for some, propagate in ((tags, False), (propagated, True))
+                for key, value in (some or {}).items()
+            ],
             **more,
         )
         return name

@@ -9,7 +9,7 @@ lines='
 '
 missing=
 lacks() { missing="$missing${missing:+,}\"$1\""; }
-for program in dig fallocate iptables jq killall lsof stress-ng tc; do
+for program in bc curl dig fallocate iptables jq killall kmod lsof pgrep stress-ng tc; do
     command -v "$program" > /dev/null || lacks "$program"
 done
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from troop.faults import LASTING
+from infra import ROOT
+from troop.faults import LASTING, tools
 from troop.faults.lasting_fault import LastingFault, Parameter
 
 DOCUMENTS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("documents.toml").read_text())
@@ -57,10 +58,17 @@ def test_a_document_gets_what_it_accepts(fault: LastingFault) -> None:
 
 
 @pytest.mark.parametrize("fault", LASTING, ids=lambda fault: fault.name)
-def test_the_probe_looks_for_all_that_a_document_needs(fault: LastingFault) -> None:
+def test_a_fault_names_all_that_its_document_needs(fault: LastingFault) -> None:
     document = DOCUMENTS[fault.document]
     assert set(fault.tools) == {*document["needs"], *document.get("loads", [])}
     assert fault.modules == set(document.get("loads", []))
+
+
+def test_the_probe_looks_for_all_that_faults_need() -> None:
+    script = (ROOT / "infra" / "probe.sh").read_text(encoding="utf-8")
+    (programs,) = re.findall(r"^for program in (.*); do$", script, re.MULTILINE)
+    others = re.findall(r"\blacks ([\w-]+)$", script, re.MULTILINE)
+    assert {*programs.split(), *others} == set(tools())
 
 
 @pytest.mark.parametrize("zone", ["us-east-1a", "use1-az1"])

@@ -14,7 +14,7 @@ As amazon-ssm-agent 3.3: a worker is a process of its own, and outlives the agen
 A cancel is SIGKILL to the process group of the shell, so no trap of a document runs; so is a timeout of the execution.
 At most five commands run at a time. What a reboot has interrupted runs again, at most 15 times.
 
-    ssm_agent.py [small]      the agent; small: stress-ng takes almost nothing
+    ssm_agent.py [small]      the agent; small: on this machine, where stress-ng takes almost nothing; else in a kernel
     ssm_agent.py worker ID    a worker
 
 It uses only the standard library.
@@ -63,9 +63,9 @@ def boot_id() -> str:
 
 
 def environment(small: bool) -> dict[str, str]:
-    """Returns the environment of documents. `small`: whether stress-ng is the one that takes almost nothing."""
-    programs = [str(HERE / "bin"), *([str(HERE / "small")] if small else [])]
-    return {**os.environ, "PATH": ":".join([*programs, os.environ["PATH"]])}
+    """Returns the environment of documents. `small`: as for the agent."""
+    programs = [HERE / "bin", HERE / ("small" if small else "kernel")]
+    return {**os.environ, "PATH": ":".join([*map(str, programs), os.environ["PATH"]])}
 
 
 class Agent:

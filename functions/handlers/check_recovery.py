@@ -8,7 +8,6 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop.chaos.aws.outcome_metrics import emit_closed, emit_verdicts
-from troop.chaos.events import Status
 from troop.chaos.recovery import EARLIER_SECONDS, EARLIER_WAIT
 from troop.chaos.wiring.recovery import recovery_check
 from troop.shared import moments
@@ -40,5 +39,5 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     return {
         "event_id": event_id,
         "status": observation.event.status.value,
-        "wait_seconds": EARLIER_WAIT if observation.event.status is Status.TERMINATED else 0,
+        "wait_seconds": EARLIER_WAIT if observation.event.is_recovering else 0,
     }

@@ -13,7 +13,7 @@ from troop.shared import moments
 from troop.shared.aws.logs import step
 from troop.shared.aws.metrics import emit, emit_repairs
 from troop.shared.errors import TroopError
-from troop.shared.metrics import Repair
+from troop.shared.metrics import Metric, Repair
 from troop.shared.wiring import environment
 
 logger = Logger()
@@ -40,7 +40,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     emit(deployment, outcomes(one.status for one in swept))
     emit_outcomes(deployment, [one.status for one in swept])
     emit_verdicts(deployment, [one.event for one in swept if one.event])
-    emit_repairs(deployment, Repair.EVENT, sum(not one.error for one in swept))
+    emit_repairs(deployment, Repair.EVENT, sum(not one.error and not one.unproven for one in swept))
+    if unproven := sum(one.unproven for one in swept):
+        emit(deployment, {Metric.UNPROVEN_FAULTS: unproven})
     if failed := [one for one in swept if one.error]:
         raise SweepIncompleteError("; ".join(f"{one.event_id}: {one.error}" for one in failed[:5]))
     return {"swept": len(swept)}

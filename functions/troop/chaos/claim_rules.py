@@ -63,6 +63,8 @@ def reconciled(event: Event, instance_gone: bool) -> tuple[Status, str]:
         event: the claim.
         instance_gone: whether the instance is terminated, shutting down or no longer known.
     """
+    if event.injection:  # the attempt would have made it RUNNING
+        return Status.ABANDONED, "the deadline passed before the fault was injected"
     if not instance_gone:
         addition = ", though AWS was asked to terminate it" if event.attempted_at else ""
         return Status.ABANDONED, f"the deadline passed and the instance lives{addition}"

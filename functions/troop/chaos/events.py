@@ -55,6 +55,10 @@ OPEN = frozenset({Status.CLAIMED, Status.RUNNING, Status.TERMINATED})
 """Statuses of events in flight: they count against ``max_in_flight``, and every sweep checks them."""
 
 
+HIT = frozenset({Status.RUNNING, Status.TERMINATED})
+"""Statuses of events in flight whose fault has hit."""
+
+
 class AbandonReason(StrEnum):
     """Why a claim terminated nothing: chaos was halted or leashed; an alarm of the unit went off; its instance is gone;
     any other reason.

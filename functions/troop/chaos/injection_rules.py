@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from troop.chaos import probe
 from troop.chaos.claim_rules import LAST_CALL
-from troop.chaos.events import AbandonReason, Event, Status, lasting_named
+from troop.chaos.events import HIT, AbandonReason, Event, Status, lasting_named
 from troop.chaos.injection import Injection, Way
 from troop.chaos.probe import Probe
 from troop.chaos.proof import Presence, objection, packages, prove
@@ -33,6 +33,9 @@ RESTART, SHUTDOWN = timedelta(seconds=10), timedelta(seconds=30)
 
 UNPROVEN = timedelta(seconds=120)
 """The time after its latest end in which every fault is proven to be over, or its instance is terminated."""
+
+ENDS_SLOWLY = timedelta(minutes=10)
+"""The time in which EC2 has ended an instance, also one that shuts down its operating system."""
 
 AGAIN = timedelta(seconds=60)
 """The longest time between two looks at a fault whose end is not proven in time."""
@@ -206,8 +209,10 @@ def next_backstop(now: datetime) -> datetime:
 def is_unproven(event: Event, now: datetime) -> bool:
     """Checks whether the end of a fault is not proven although its time was up long ago."""
     injection = event.injection
-    if event.status is not Status.RUNNING or injection is None or injection.proof or injection.ends_by is None:
+    if event.status not in HIT or injection is None or injection.proof or injection.ends_by is None:
         return False
+    if event.terminated_at:
+        return now - event.terminated_at > ENDS_SLOWLY
     return now - injection.ends_by > UNPROVEN
 
 

@@ -69,7 +69,7 @@ class Outcome:
             status=event.status,
             method=event.method,
             seconds=event.recovery_seconds,
-            stages=stage_seconds(event.terminated_at, event.stages, event.recovered_at),
+            stages=stage_seconds(event.recovers_from, event.stages, event.recovered_at),
             verdict=verdict_word(event.status, event.verdict.value if event.verdict else None, event.awaits_verdict),
             why=event.verdict.why if event.verdict else event.detail,
         )

@@ -1,4 +1,4 @@
-"""Evaluates recovery checks: whether a group has its capacity again after a termination. Pure."""
+"""Evaluates recovery checks: whether a group has its capacity again after a termination or a lasting fault. Pure."""
 
 from __future__ import annotations
 
@@ -64,20 +64,21 @@ def assess(
     now: datetime,
     timeout: timedelta,
 ) -> Assessment:
-    """Evaluates one check of the group of a terminated instance.
+    """Evaluates one check of the group of an instance that was hit.
 
     A group has recovered if two consecutive checks find this: the terminated instance no longer serves, and the
-    capacity in service is at least the smaller of the desired capacities at the claim and now. Capacity is in the
-    group's units. An instance is in service if it is healthy in all the group's traffic sources. A group that a late
-    check finds whole has recovered, because nothing proves that it was too late.
+    capacity in service is at least the smaller of the desired capacities at the claim and now. An instance whose
+    lasting fault is proven to be over by a probe may serve on. Capacity is in the group's units. An instance is in
+    service if it is healthy in all the group's traffic sources. A group that a late check finds whole has recovered,
+    because nothing proves that it was too late.
 
     Args:
-        event: the event with ``terminated_at``, and the earlier checks in ``watch``.
+        event: one that is recovering, with the earlier checks in ``watch``.
         group: the group now; None if it no longer exists.
         healthy: ids of healthy instances for each traffic source, see :attr:`Group.sources`.
         began: when the check began to read. A group that it found short can have become whole at once after that.
         now: when it had read everything. A group that it found whole was whole by then.
-        timeout: the time from the termination after which the group is unrecovered.
+        timeout: the time from :attr:`Event.recovers_from` after which the group is unrecovered.
     """
     checks = event.watch.checks + 1
     not_whole = Watch(checks, checked_at=now, short_at=began)
@@ -88,16 +89,16 @@ def assess(
     capacity = sum(i.weight for i in serving)
     victim_serves = any(i.instance_id == event.instance_id for i in serving)
     detail = f"capacity {capacity} of {needed} in service" + (", including the victim" if victim_serves else "")
-    if capacity >= needed and not victim_serves:
+    if capacity >= needed and (event.victim_stays or not victim_serves):
         watch = Watch(checks, event.watch.whole + 1, event.watch.whole_since or now, now, event.watch.short_at)
         if watch.whole >= CHECKS_NEEDED:
             return Assessment(Status.RECOVERED, watch, detail, recovered_at=watch.whole_since)
         return Assessment(None, watch, detail, wait_seconds=CONFIRM_WAIT)
-    if now - (event.terminated_at or event.at) > timeout:
+    if now - (event.recovers_from or event.at) > timeout:
         minutes = timeout.total_seconds() / 60
         return Assessment(Status.UNRECOVERED, not_whole, f"{detail} after {minutes:g} minutes")
-    waits_for_targets = group.capacity_in_service >= needed and not any(
-        i.instance_id == event.instance_id for i in group.serving
+    waits_for_targets = group.capacity_in_service >= needed and (
+        event.victim_stays or not any(i.instance_id == event.instance_id for i in group.serving)
     )
     return Assessment(None, not_whole, detail, wait_seconds=TARGETS_WAIT if waits_for_targets else 0)
 
@@ -119,9 +120,9 @@ LOST_AFTER = timedelta(minutes=5)
 
 
 def watch_lost(event: Event, now: datetime) -> bool:
-    """Checks whether a terminated event has had no check for so long that its watch must have ended."""
-    last = event.watch.checked_at or event.terminated_at
-    return event.status is Status.TERMINATED and last is not None and now - last > LOST_AFTER
+    """Checks whether a recovering event has had no check for so long that its watch must have ended."""
+    last = event.watch.checked_at or event.recovers_from
+    return event.is_recovering and last is not None and now - last > LOST_AFTER
 
 
 NEAR = 60

@@ -57,10 +57,10 @@ def judge(event: Event, alarms: Sequence[AlarmRecord], at: datetime, until: date
         event: one with a status of :data:`JUDGED`, and everything that its recovery has recorded.
         alarms: the records of its success alarms; one without a record makes the verdict UNKNOWN.
         at: the moment of the verdict.
-        until: the end of the span, which begins with the termination.
+        until: the end of the span, which begins with :attr:`Event.hit_at`.
     """
     assert event.status in JUDGED, event.status
-    since, until = _stored(event.terminated_at or event.at), _stored(until)
+    since, until = _stored(event.hit_at or event.at), _stored(until)
     hypothesis = event.hypothesis or Hypothesis()
     by_name = {record.name: _stored_record(record) for record in alarms}
     records = tuple(by_name.get(name, AlarmRecord(name)) for name in hypothesis.success_alarms)
@@ -89,9 +89,9 @@ def recovery_bounds(event: Event) -> tuple[float, float] | None:
 
     The group was whole at the first of two good checks, and not yet at ``short_at`` of its watch.
     """
-    if event.recovered_at is None or event.terminated_at is None:
+    if event.recovered_at is None or event.recovers_from is None:
         return None
-    began, most = _stored(event.terminated_at), _stored(event.recovered_at)
+    began, most = _stored(event.recovers_from), _stored(event.recovered_at)
     least = _stored(event.watch.short_at) if event.watch.short_at else began
     return max(0.0, (min(least, most) - began).total_seconds()), max(0.0, (most - began).total_seconds())
 
@@ -141,6 +141,9 @@ def _states_in(record: AlarmRecord, since: datetime, until: datetime) -> list[st
 def _praise(event: Event) -> str:
     bounds = recovery_bounds(event)
     recovered = f"the group recovered in {_seconds(bounds[1])}" if bounds else "the group recovered"
+    if bounds and event.victim_stays and event.hit_at and event.recovers_from:
+        lasted = (_stored(event.recovers_from) - _stored(event.hit_at)).total_seconds()
+        recovered = f"the fault was over after {_seconds(lasted)}, and the group whole {_seconds(bounds[1])} later"
     if event.hypothesis and event.hypothesis.recovery_within is not None:
         recovered += f", within {event.hypothesis.recovery_within} s"
     if event.hypothesis is None:

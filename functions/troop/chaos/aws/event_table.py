@@ -195,14 +195,14 @@ class EventTable:
         """Records the result of a check, so that any other watcher can continue.
 
         Raises:
-            StepRefused: the event is no longer TERMINATED, or another check has recorded its result since it was read.
+            StepRefused: the event has another status, or another check has recorded its result since it was read.
         """
         values: dict[str, Any] = {
             ":watch": codec.to_document(event.watch),
             ":checks": event.watch.checks - 1,
-            ":terminated": Status.TERMINATED.value,
+            ":status": event.status.value,
         }
-        update, condition = "SET watch = :watch", f"#status = :terminated AND ({_FIRST_SINCE_READ})"
+        update, condition = "SET watch = :watch", f"#status = :status AND ({_FIRST_SINCE_READ})"
         self.step(event, _with_remarks(update, values, event), condition, values)
 
     def store_token(self, event_id: str, token: str) -> None:
@@ -229,12 +229,12 @@ class EventTable:
         """Records when EC2 reported instances of the group as running, in place of what the event says.
 
         Raises:
-            StepRefused: the event is no longer TERMINATED, or no longer as it was read.
+            StepRefused: the event has another status, or is no longer as it was read.
         """
-        values: dict[str, Any] = {":running": _moments(running), ":terminated": Status.TERMINATED.value}
-        condition = "#status = :terminated AND attribute_not_exists(running)"
+        values: dict[str, Any] = {":running": _moments(running), ":status": event.status.value}
+        condition = "#status = :status AND attribute_not_exists(running)"
         if event.running:
-            condition = "#status = :terminated AND running = :before"
+            condition = "#status = :status AND running = :before"
             values[":before"] = _moments(event.running)
         self.step(event, "SET running = :running", condition, values)
 
@@ -265,6 +265,7 @@ class EventTable:
             StepRefused: the event is no longer as it was read: its status has changed, or there was another attempt or
                 another check.
         """
+        assert status in WITHOUT_TERMINATION or event.injection is None or event.injection.proof, event.event_id
         cause = cause or USUAL_CAUSES.get(status)
         closed = replace(event, status=status, detail=detail, recovered_at=recovered_at, cause=cause)
         closed = replace(closed, verdict=verdict, settles_at=settles_at)
@@ -336,7 +337,7 @@ class EventTable:
         Raises:
             StepRefused: the condition does not hold.
         """
-        names = {f"#{name}": name for name in re.findall(r"#(\w+)", f"{update} {condition}")}
+        names = _names(update, condition)
         try:
             return write(
                 self.client.update_item,
@@ -353,7 +354,6 @@ class EventTable:
             raise StepRefused(f"{event.event_id} is not as this step needs it ({condition})") from None
 
     def _closing(self, event: Event, closed: Event) -> dict[str, Any]:
-        names = {"#status": "status", "#open": "open"}
         values: dict[str, Any] = {
             ":from": event.status.value,
             ":status": closed.status.value,
@@ -373,12 +373,13 @@ class EventTable:
         update = _with_remarks(update, values, closed)
         if closed.abort:
             update, values[":abort"] = f"{update}, #abort = :abort", codec.to_document(closed.abort)
-            names["#abort"] = "abort"
         if closed.cause:
             update, values[":cause"] = f"{update}, cause = :cause", closed.cause.value
         if closed.verdict:
             update, values[":verdict"] = f"{update}, verdict = :verdict", codec.to_document(closed.verdict)
         condition = "#status = :from"
+        if event.status is Status.RUNNING and closed.status is Status.ABANDONED:
+            condition += " AND attribute_not_exists(#injection.#command_id)"
         if closed.settles_at:
             update += ", settles_at = :settles_at, #open = :settles"
             values |= {":settles_at": moments.iso(closed.settles_at), ":settles": EVENT_SETTLES}
@@ -398,7 +399,7 @@ class EventTable:
                 "Key": _key(event.event_id),
                 "UpdateExpression": update,
                 "ConditionExpression": condition,
-                "ExpressionAttributeNames": names,
+                "ExpressionAttributeNames": _names(update, condition),
                 "ExpressionAttributeValues": typed(values),
             }
         }
@@ -443,11 +444,18 @@ _FIRST_SINCE_READ = "watch.checks = :checks OR watch = :watch"
 
 def _with_remarks(update: str, values: dict[str, Any], event: Event) -> str:
     """Returns the update of an event with what its checks have learnt of the recovery; adds the values."""
+    if event.injection and event.injection.proof:
+        update, values[":proof"] = f"{update}, #injection.#proof = :proof", codec.to_document(event.injection.proof)
     if event.stages:
         update, values[":stages"] = f"{update}, stages = :stages", codec.to_document(event.stages)
     if event.launch_failure:
         update, values[":launch_failure"] = f"{update}, launch_failure = :launch_failure", event.launch_failure
     return update
+
+
+def _names(*expressions: str) -> dict[str, str]:
+    """Returns the names that expressions use: ``#name`` is the attribute ``name``."""
+    return {f"#{name}": name for name in re.findall(r"#(\w+)", " ".join(expressions))}
 
 
 def _moments(by_id: Mapping[str, datetime]) -> dict[str, str]:

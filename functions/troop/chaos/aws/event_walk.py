@@ -1,4 +1,4 @@
-"""Reads all terminations since a moment, newest first, in as many queries as the caller consumes."""
+"""Reads all terminations and lasting faults since a moment, newest first, in as many queries as the caller consumes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from troop.chaos.aws.event_queries import EventFilter
-from troop.chaos.events import Status
+from troop.chaos.events import WITHOUT_TERMINATION, Status
 from troop.shared import moments
 from troop.shared.aws.dynamo import typed
 from troop.shared.malformed import read
 from troop.shared.tables import EVENT, EVENTS_BY_TIME
 
-TERMINATIONS = (Status.CLAIMED, Status.TERMINATED, Status.RECOVERED, Status.UNRECOVERED, Status.GROUP_DELETED)
+TERMINATIONS = tuple(status for status in Status if status not in {Status.LEASHED, *WITHOUT_TERMINATION})
 """The statuses of terminations; leashed records and abandoned claims are not terminations."""
 
 

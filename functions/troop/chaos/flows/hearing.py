@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from troop.chaos.aws.event_table import EventTable, StepRefused
 from troop.chaos.aws.groups import group_of
-from troop.chaos.events import Status
+from troop.chaos.events import HIT
 from troop.chaos.flows import clock_check
 from troop.chaos.flows.recovery_check import Observation, RecoveryCheck
 from troop.chaos.recovery import CALL_SECONDS, LAG_SECONDS
@@ -76,7 +76,7 @@ class Hearing:
     def _runs(self, event_id: str, instance_id: str, at: datetime) -> bool:
         for _ in range(_TRIES):
             event = self.events.get(event_id)
-            if event is None or event.status is not Status.TERMINATED or instance_id in event.running:
+            if event is None or event.status not in HIT or instance_id in event.running:
                 return False
             first = sorted({**event.running, instance_id: at}.items(), key=lambda one: one[1])[:MOST_RUNNING]
             try:

@@ -84,7 +84,7 @@ class _Reading:
 
     @property
     def since(self) -> datetime:
-        return self.event.terminated_at or self.event.at
+        return self.event.hit_at or self.event.at
 
     def alarms(self, names: tuple[str, ...]) -> Mapping[str, Alarm]:
         try:

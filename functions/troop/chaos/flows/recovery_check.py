@@ -1,4 +1,4 @@
-"""Checks a group from which an instance was terminated, until it has recovered or its time is up."""
+"""Checks a group of which an instance was hit, until it has recovered or its time is up."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.chaos.aws.balancers import Balancers
 from troop.chaos.aws.event_table import LONGEST_NOTE, EventTable, StepRefused
-from troop.chaos.aws.groups import activities, image, launches, read_groups
+from troop.chaos.aws.groups import activities, image, instance_terminated, launches, read_groups
 from troop.chaos.aws.task_tokens import TaskTokens
-from troop.chaos.events import Event, Status
+from troop.chaos.events import OPEN, Event, Status
 from troop.chaos.flows import clock_check
 from troop.chaos.flows.judgement import Judgement
 from troop.chaos.groups import Group
-from troop.chaos.recovery import CALL_SECONDS, TARGETS_WAIT, assess, no_sooner, until_settled
+from troop.chaos.injection import Proof, Way
+from troop.chaos.recovery import CALL_SECONDS, CONFIRM_WAIT, TARGETS_WAIT, assess, no_sooner, until_settled
 from troop.chaos.replacements import Replacement, first_since
-from troop.chaos.stages import Activity, first_return, last_failure, observe
+from troop.chaos.stages import Activity, Stages, first_return, last_failure, observe
 from troop.shared import moments
 from troop.shared.errors import MissingEventError
 
@@ -128,7 +129,7 @@ class RecoveryCheck:
         event = self._read(event_id)
         if event.awaits_verdict:
             return self._judge(event)
-        if event.status is not Status.TERMINATED:
+        if not event.is_recovering:
             return Observation(event, event.detail)
         if before and event.watch.checks != before.event.watch.checks:
             return Observation(event, ELSEWHERE)
@@ -139,9 +140,15 @@ class RecoveryCheck:
         assessment = assess(event, group, healthy, began, now, self.timeout)
         if unread:
             assessment = replace(assessment, detail=f"{assessment.detail}; {unread}"[:LONGEST_NOTE])
-        event = replace(event, watch=assessment.watch)
+        event = self._with_proof(replace(event, watch=assessment.watch), now)
+        if assessment.status and event.injection and event.injection.proof is None:
+            # A lasting fault that is not proven to be over: EC2 has not terminated its instance yet.
+            words = f"{assessment.detail}; {event.instance_id} is not terminated yet"
+            assessment = replace(assessment, status=None, detail=words, wait_seconds=CONFIRM_WAIT)
         known = before.activities if before else None
-        if group:
+        if group and event.victim_stays:
+            event = replace(event, stages=event.stages or Stages())  # nothing was to be replaced
+        elif group:
             if assessment.status is Status.RECOVERED:
                 event = self._with_replacement(event, group)
             if known is None or (assessment.status and not (event.stages and event.stages.in_service)):
@@ -198,7 +205,7 @@ class RecoveryCheck:
         stored since the last look must not be missed.
         """
         event = self._read(event_id)
-        if event.token and event.status is not Status.TERMINATED:
+        if event.token and event.status not in OPEN:
             settles_at = event.settles_at if event.awaits_verdict else None
             self.tokens.succeed(
                 event.token,
@@ -208,6 +215,13 @@ class RecoveryCheck:
                     "settles_at": moments.iso(settles_at) if settles_at else None,
                 },
             )
+
+    def _with_proof(self, event: Event, now: datetime) -> Event:
+        """Adds the proof to a lasting fault whose instance was terminated, as soon as nothing runs on it any more."""
+        if event.injection is None or event.injection.proof or not instance_terminated(self.ec2, event.instance_id):
+            return event
+        proof = Proof(Way.REPLACED, now, "EC2 has terminated the instance")
+        return replace(event, injection=replace(event.injection, proof=proof))
 
     def _activities(self, group: str) -> tuple[Activity, ...]:
         """Reads the scaling activities. They are remarks: without them the group has recovered too, or has not."""
@@ -238,7 +252,7 @@ class RecoveryCheck:
         try:
             return self.balancers.healthy(group), ""
         except (BotoCoreError, ClientError) as error:
-            if self.clock() - (event.terminated_at or event.at) <= self.timeout:
+            if self.clock() - (event.recovers_from or event.at) <= self.timeout:
                 raise
             return dict.fromkeys(
                 group.sources, frozenset()
@@ -253,5 +267,7 @@ def _with_stages(event: Event, known: tuple[Activity, ...], healthy: dict[str, f
 
 
 def _requested(event: Event) -> datetime:
-    """Returns when the termination was requested, at the earliest."""
+    """Returns when the termination was requested, at the earliest; when a lasting fault was, without a termination."""
+    if event.injection and event.terminated_at:
+        return event.terminated_at
     return event.attempted_at or event.terminated_at or event.at

@@ -1,4 +1,6 @@
-"""Sweeps: reconciles claims past their deadline, checks groups whose watch has ended, and gives overdue verdicts."""
+"""Sweeps: reconciles claims past their deadline, checks groups whose watch has ended, gives overdue verdicts, and finds
+lasting faults that nobody has proven to be over.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +16,7 @@ from troop.chaos.claim_rules import is_stale, reconciled
 from troop.chaos.events import AbandonReason, Event, Status
 from troop.chaos.flows import clock_check
 from troop.chaos.flows.recovery_check import RecoveryCheck
+from troop.chaos.injection_rules import is_unproven
 from troop.chaos.recovery import CONFIRM_WAIT, verdict_lost, watch_lost
 from troop.shared.tables import EVENT_SETTLES
 
@@ -21,13 +24,15 @@ from troop.shared.tables import EVENT_SETTLES
 @dataclass(frozen=True)
 class SweepResult:
     """The result of a sweep for one event. ``status`` is "" for an overdue verdict: that event ended before. ``event``
-    is the event as it is now, and ``error`` says why it failed.
+    is the event as it is now, and ``error`` says why it failed. ``unproven``: the end of its lasting fault should have
+    been proven long ago.
     """
 
     event_id: str
     status: str
     error: str = ""
     event: Event | None = None
+    unproven: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,8 +79,9 @@ class Sweep:
             try:
                 if (event := do(event_id, started)) is None:
                     continue
-                swept[event_id] = SweepResult(event_id, event.status, event=event)
-                if event.status is Status.TERMINATED and event.watch.whole:
+                unproven = is_unproven(event, self.clock())
+                swept[event_id] = SweepResult(event_id, event.status, event=event, unproven=unproven)
+                if event.is_recovering and event.watch.whole:
                     whole.append(event_id)
             except StepRefused:
                 continue  # the event's workflow was faster
@@ -99,7 +105,7 @@ class Sweep:
             return self._check(event_id, started)
         if watch_lost(event, self.clock()):
             return self._check(event_id, started)
-        return None
+        return event if is_unproven(event, self.clock()) else None
 
     def _judge(self, event_id: str, started: datetime) -> Event | None:
         event = self.events.get(event_id)

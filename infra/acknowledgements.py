@@ -17,7 +17,8 @@ from troop.chaos.work_keys import TICKS_PREFIX
 _EVERYWHERE = "Resource::*"
 _DESCRIBES = (
     "Describe calls of EC2, Auto Scaling, Elastic Load Balancing and CloudWatch, listing schedules, reading Lambda's "
-    "limits, finding resources by tag, and writing X-Ray traces support no resource-level permissions."
+    "limits, finding resources by tag, cancelling and listing commands, and writing X-Ray traces support no "
+    "resource-level permissions."
 )
 _HEALTH = "Listing schedules, reading metrics and writing X-Ray traces support no resource-level permissions."
 _WIDGETS = "Describing Auto Scaling groups and writing X-Ray traces support no resource-level permissions."
@@ -76,6 +77,7 @@ def _roles(stack: TroopStack) -> Iterator[Acknowledgement]:
     functions, workflow = stack.functions, stack.workflow
     ticks = f"Resource::<{logical_id(stack.data.work)}.Arn>/{TICKS_PREFIX}*"
     account = "<AWS::Region>:<AWS::AccountId>"
+    inside = ["inject"] if stack.injections else []
     reasons = {"watchdog": _HEALTH, "notify": _STREAMS, "widgets": _WIDGETS}
     for name, role in functions.roles.items():
         yield Acknowledgement(role, f"IAM5[{_EVERYWHERE}]", reasons.get(name, _DESCRIBES))
@@ -92,13 +94,27 @@ def _roles(stack: TroopStack) -> Iterator[Acknowledgement]:
         "The group that loses an instance is decided at run time; a Deny applies to groups with a tag that "
         "protects them.",
     )
+    if stack.injections:
+        yield Acknowledgement(
+            functions.roles["inject"],
+            f"IAM5[Resource::arn:<AWS::Partition>:ec2:{account}:instance/*]",
+            "The instance that has a fault is decided at run time. Commands run only on instances whose tag says that "
+            "their owner consents, and terminations end only those of Auto Scaling groups; both never on one with a "
+            "tag that protects it.",
+        )
+        yield Acknowledgement(
+            functions.roles["inject"],
+            f"IAM5[Resource::arn:<AWS::Partition>:scheduler:{account}:schedule/"
+            f"<{logical_id(stack.injections.backstops)}>/*]",
+            "Each fault has schedules with names of its own; the role is limited to their group.",
+        )
     for name in ("api", "decide"):
         yield Acknowledgement(
             functions.roles[name],
             f"IAM5[Resource::arn:<AWS::Partition>:ec2:{account}:instance/*]",
             "The instances whose protection is read are decided at run time.",
         )
-    for name in ("api", "decide", "check_recovery", "hear", "sweep", "terminate"):
+    for name in ("api", "decide", "check_recovery", "hear", "sweep", "terminate", *inside):
         yield Acknowledgement(
             functions.roles[name],
             f"IAM5[Resource::arn:<AWS::Partition>:vpc-lattice:{account}:targetgroup/*]",

@@ -57,6 +57,16 @@ class AlarmSpec:
     silence: bool = False
 
 
+def _fault_alarm() -> AlarmSpec:
+    return AlarmSpec(
+        "FaultUnproven",
+        "The time of a fault inside an instance is up, but it is not proven to be over, and the instance was not "
+        "terminated.",
+        "fault-unproven",
+        troop_metric(Metric.UNPROVEN_FAULTS, period=_TWO_ROUNDS),
+    )
+
+
 class Alarms(Construct):
     """The alarms, and the topics that receive each alarm and each recovery from it. The topics have no subscribers
     initially.
@@ -81,11 +91,13 @@ class Alarms(Construct):
         on_demand: sfn.IStateMachine,
         lost_notifications: sqs.IQueue,
         teardown: sfn.IStateMachine | None,
+        inside_instances: bool,
         warning_specs: Iterable[AlarmSpec],
     ) -> None:
         """Creates the alarms."""
         act_now_specs = (
             *_chaos_alarms(targets, on_demand, lost_notifications),
+            *([_fault_alarm()] if inside_instances else []),
             *(_benchmark_alarms(teardown) if teardown else ()),
         )
         self.act_now_alarms = [self._alarm(spec, self.act_now_topic) for spec in act_now_specs]

@@ -24,7 +24,7 @@ def text(document: str, template: Template) -> str:
 
     Args:
         document: as it is now.
-        template: of the default settings.
+        template: with every alarm: of the default settings, with faults inside instances.
     """
     for part, topic in TOPICS.items():
         document = filled(document, part, table(["alarm", "what happened", "measured"], _alarms(template, topic)))
@@ -59,4 +59,4 @@ def _duration(seconds: int) -> str:
 
 
 if __name__ == "__main__":
-    PATH.write_text(text(PATH.read_text(encoding="utf-8"), synthesised()), encoding="utf-8")
+    PATH.write_text(text(PATH.read_text(encoding="utf-8"), synthesised(inside_instances=True)), encoding="utf-8")

@@ -134,7 +134,7 @@ def _role_findings(benchmarks: Benchmarks, functions: Functions) -> Iterator[tup
     yield functions.roles["start"], [runs, artifacts, requests], _OBJECTS
     yield (
         functions.roles["api"],
-        [f"arn:<AWS::Partition>:scheduler:{_ACCOUNT}:schedule/<{benchmarks.scheduled.group_id}>/*"],
+        [f"arn:<AWS::Partition>:scheduler:{_ACCOUNT}:schedule/<{logical_id(benchmarks.scheduled.group)}>/*"],
         "Callers name schedules at run time; the role is limited to those of one group.",
     )
     yield functions.roles["fleet"], [groups], _REMOVED

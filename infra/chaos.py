@@ -9,6 +9,7 @@ from constructs import Construct
 from infra import permissions
 from infra.chaos_functions import ChaosFunctions
 from infra.data import Data
+from infra.injections import STATES, Injections
 from infra.machines import make_machine
 from infra.settings import DeploymentSettings
 
@@ -31,6 +32,7 @@ class ChaosWorkflow(Construct):
         settings: DeploymentSettings,
         data: Data,
         functions: ChaosFunctions,
+        injections: Injections | None,
     ) -> None:
         super().__init__(scope, construct_id)
         tasks = {
@@ -38,6 +40,7 @@ class ChaosWorkflow(Construct):
             "TerminateFunction": functions.terminate,
             "CheckRecoveryFunction": functions.check_recovery,
             "SweepFunction": functions.sweep,
+            **(injections.tasks() if injections else {}),
         }
         self.machine, self.role = make_machine(
             self,
@@ -49,6 +52,7 @@ class ChaosWorkflow(Construct):
                 "WorkBucket": data.work.bucket_name,
             },
             settings=settings,
+            without=() if injections else STATES,
         )
         # The machine needs its role first, so permissions on the machine itself are attached afterwards.
         self.ready = iam.Policy(

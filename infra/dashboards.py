@@ -36,8 +36,8 @@ WIDTH = 24
 
 MOST_NAMED = 50
 
-WAITED_FOR = ("decide", "terminate", "sweep", "api", "cell")
-"""Functions that a workflow or a person waits for, or with much work in one call."""
+WAITED_FOR = ("decide", "terminate", "sweep", "cell")
+"""Functions that a workflow waits for, or with much work in one call. For the API's, API Gateway counts the latency."""
 
 TIMED = ("ticks", "teardowns")
 """Workflows that should end well before their timeout."""
@@ -71,6 +71,7 @@ class Shown:
         api: the API, whose stage is measured.
         act_now_alarms, warning_alarms: alarms of each class.
         benchmarks: whether the deployment runs benchmarks.
+        inside_instances: whether it has faults inside instances.
         widgets: the function that renders custom widgets; None for no custom widgets.
     """
 
@@ -83,6 +84,7 @@ class Shown:
     act_now_alarms: Sequence[cloudwatch.IAlarm]
     warning_alarms: Sequence[cloudwatch.IAlarm]
     benchmarks: bool
+    inside_instances: bool = False
     widgets: lambda_.IFunction | None = None
     runbook_url: str = field(default="docs/guides/runbook.md")
 
@@ -126,7 +128,14 @@ def _business(scope: Construct, shown: Shown) -> list[list[cloudwatch.IWidget]]:
             )
         ],
         [
-            _number("Terminations", [troop_metric(Metric.TERMINATIONS, _SUM, _DAY, "in this time")], whole=True),
+            _number(
+                "Terminations",
+                [
+                    troop_metric(Metric.TERMINATIONS, _SUM, _DAY, "in this time"),
+                    *_inside(shown, troop_metric(Metric.INJECTIONS, _SUM, _DAY, "faults inside instances")),
+                ],
+                whole=True,
+            ),
             _number(
                 "Recoveries",
                 [
@@ -148,6 +157,7 @@ def _business(scope: Construct, shown: Shown) -> list[list[cloudwatch.IWidget]]:
                 [
                     troop_metric(Metric.UNITS_UNRECOVERED, _MAXIMUM, _QUARTER, "unrecovered units"),
                     troop_metric(Metric.HALTED_ITSELF, _MAXIMUM, _QUARTER, "halted itself"),
+                    *_inside(shown, troop_metric(Metric.UNPROVEN_FAULTS, _MAXIMUM, _QUARTER, "unproven faults")),
                 ],
             ),
             _number("Taking part today", [troop_metrics(Metric.UNITS_TAKING_PART, _MAXIMUM, _DAY, filled=False)]),
@@ -300,6 +310,11 @@ def _custom(shown: Shown, names: Sequence[str]) -> list[list[cloudwatch.IWidget]
             for name in there
         ]
     ]
+
+
+def _inside(shown: Shown, metric: cloudwatch.IMetric) -> list[cloudwatch.IMetric]:
+    """Returns a metric that exists only with faults inside instances, if there are any."""
+    return [metric] if shown.inside_instances else []
 
 
 def _runbook(shown: Shown) -> str:

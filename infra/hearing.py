@@ -51,26 +51,36 @@ out.
 
 class Hearing(Construct):
     """The rules that call the function ``hear``. AWS charges nothing for these events. CloudWatch delivers its own
-    for certain, Auto Scaling and EC2 theirs at best effort.
+    for certain, Auto Scaling, EC2 and Systems Manager theirs at best effort.
+
+    Attributes:
+        rules: by name.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, function: lambda_.Function) -> None:
         super().__init__(scope, construct_id)
         function.configure_async_invoke(max_event_age=cdk.Duration.minutes(_LATEST_MINUTES), retry_attempts=_ATTEMPTS)
-        for name, (description, pattern) in HEARD.items():
-            events.Rule(
-                self,
-                name,
-                description=f"{description}, for terminations in flight",
-                event_pattern=_from_here(pattern),
-                targets=[
-                    targets.LambdaFunction(
-                        function,
-                        max_event_age=cdk.Duration.minutes(_LATEST_MINUTES),
-                        retry_attempts=_ATTEMPTS,
-                    )
-                ],
-            )
+        self.rules = {
+            name: self.add(name, f"{description}, for terminations in flight", pattern, function)
+            for name, (description, pattern) in HEARD.items()
+        }
+
+    def add(self, name: str, description: str, pattern: events.EventPattern, function: lambda_.Function) -> events.Rule:
+        """Adds a rule that calls a function."""
+        return events.Rule(
+            self,
+            name,
+            description=description,
+            event_pattern=_from_here(pattern),
+            targets=[target(function)],
+        )
+
+
+def target(function: lambda_.Function) -> targets.LambdaFunction:
+    """Returns the target of a rule that calls a function."""
+    return targets.LambdaFunction(
+        function, max_event_age=cdk.Duration.minutes(_LATEST_MINUTES), retry_attempts=_ATTEMPTS
+    )
 
 
 def _from_here(pattern: events.EventPattern) -> events.EventPattern:

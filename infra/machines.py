@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
@@ -36,6 +37,7 @@ def make_machine(
     statements: Sequence[iam.PolicyStatement],
     substitutions: Mapping[str, str],
     settings: DeploymentSettings,
+    without: Collection[str] = (),
 ) -> tuple[sfn.StateMachine, iam.Role]:
     """Creates a state machine of type STANDARD, with a role, tracing and a log of its own.
 
@@ -47,11 +49,14 @@ def make_machine(
         description: of the role.
         statements: the role's permissions.
         substitutions: for each ``${NAME}`` in the definition, besides service integrations.
+        without: names of states that this deployment does not have, see :func:`reduced`.
 
     Raises:
         ValueError: the definition is not JSON, or contains a name without a substitution.
     """
     definition = (ROOT / "statemachines" / f"{name}.asl.json").read_text(encoding="utf-8")
+    if without:
+        definition = json.dumps(reduced(json.loads(definition), without), indent=2)
     role = make_role(scope, "Role", service="states.amazonaws.com", description=description, statements=statements)
     machine = sfn.StateMachine(
         scope,
@@ -72,6 +77,16 @@ def make_machine(
     )
     drop_depends_on(machine)
     return machine, role
+
+
+def reduced(definition: Any, without: Collection[str]) -> Any:
+    """Returns a definition, or a part of it, without some states, and without the choices that lead to them."""
+    if isinstance(definition, dict):
+        return {key: reduced(part, without) for key, part in definition.items() if key not in without}
+    if isinstance(definition, list):
+        leading = [isinstance(part, dict) and part.get("Next") in without for part in definition]
+        return [reduced(part, without) for part, leads in zip(definition, leading, strict=True) if not leads]
+    return definition
 
 
 def used(definition: str, substitutions: Mapping[str, str]) -> dict[str, str]:

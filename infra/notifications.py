@@ -100,7 +100,7 @@ class Notifications(Construct):
                 destination_config=lambda_.CfnEventSourceMapping.DestinationConfigProperty(
                     on_failure=lambda_.CfnEventSourceMapping.OnFailureProperty(destination=self.undelivered.queue_arn)
                 ),
-                filter_criteria=_criteria(filters),
+                filter_criteria=criteria(filters),
             )
 
 
@@ -114,6 +114,7 @@ def _steps() -> Iterable[dict[str, Any]]:
         yield {"dynamodb": {"OldImage": {"status": {"S": [status.value]}}, "NewImage": judged}}
 
 
-def _criteria(patterns: Iterable[dict[str, Any]]) -> lambda_.CfnEventSourceMapping.FilterCriteriaProperty | None:
+def criteria(patterns: Iterable[Mapping[str, Any]]) -> lambda_.CfnEventSourceMapping.FilterCriteriaProperty | None:
+    """Returns the filters of a stream's reader; None without one."""
     filters = [lambda_.CfnEventSourceMapping.FilterProperty(pattern=json.dumps(pattern)) for pattern in patterns]
     return lambda_.CfnEventSourceMapping.FilterCriteriaProperty(filters=filters) if filters else None

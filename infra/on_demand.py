@@ -6,6 +6,7 @@ from constructs import Construct
 
 from infra import permissions
 from infra.chaos_functions import ChaosFunctions
+from infra.injections import STATES, Injections
 from infra.machines import make_machine
 from infra.settings import DeploymentSettings
 
@@ -20,10 +21,20 @@ class OnDemandWorkflow(Construct):
     """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, settings: DeploymentSettings, functions: ChaosFunctions
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        settings: DeploymentSettings,
+        functions: ChaosFunctions,
+        injections: Injections | None,
     ) -> None:
         super().__init__(scope, construct_id)
-        tasks = {"TerminateFunction": functions.terminate, "CheckRecoveryFunction": functions.check_recovery}
+        tasks = {
+            "TerminateFunction": functions.terminate,
+            "CheckRecoveryFunction": functions.check_recovery,
+            **(injections.tasks() if injections else {}),
+        }
         self.machine, self.role = make_machine(
             self,
             "on_demand",
@@ -31,4 +42,5 @@ class OnDemandWorkflow(Construct):
             statements=permissions.machine(list(tasks.values())),
             substitutions={name: function.function_arn for name, function in tasks.items()},
             settings=settings,
+            without=() if injections else STATES,
         )

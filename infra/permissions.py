@@ -23,6 +23,8 @@ from infra.health_targets import HealthTargets
 from troop import faults
 from troop.chaos.change_calendars import documents
 from troop.chaos.work_keys import TICKS_PREFIX
+from troop.faults.crash import CRASH
+from troop.faults.fault import Fault
 from troop.shared.calendars import Calendar
 from troop.shared.state_keys import BENCH_WRITERS, DELETED, SWITCH, WRITERS, written_by
 from troop.shared.tables import (
@@ -33,7 +35,7 @@ from troop.shared.tables import (
     EVENTS_BY_UNIT,
     Index,
 )
-from troop.shared.tags import UNTOUCHABLE_TAGS
+from troop.shared.tags import CONSENTS, INSIDE_TAG, UNTOUCHABLE_TAGS
 
 GROUP_NAME_TAG = "aws:autoscaling:groupName"
 """Auto Scaling sets this tag on the instances of its groups; no one else can set tags with the prefix aws:."""
@@ -88,6 +90,73 @@ def terminate(stack: cdk.Stack, data: Data) -> list[iam.PolicyStatement]:
     ]
 
 
+def inject(
+    stack: cdk.Stack, data: Data, probe: str, backstops: str, backstop_role: iam.IRole
+) -> list[iam.PolicyStatement]:
+    """Allows running AWS's documents of the lasting faults, and the stack's own that reads, on instances whose owners
+    consent; ending them; and terminating an instance whose fault is not proven to be over.
+
+    Args:
+        probe: the name of the stack's own document.
+        backstops: the name of the schedule group whose schedules continue a fault.
+        backstop_role: the role of these schedules.
+    """
+    return [
+        *_read_unit(data, "autoscaling:DescribeAutoScalingInstances"),
+        *_checks(data),
+        allow(["dynamodb:GetItem"], data.group_tags.table_arn),
+        allow(["dynamodb:BatchGetItem"], data.state.table_arn),
+        allow(["dynamodb:Query"], index(data.events, EVENTS_BY_OPEN)),
+        *writes_state(data.state, "inject"),
+        *_reads_streams(data.group_tags, data.state),
+        *_sends_commands(stack, probe),
+        # They know no resources: a command is a number that only Systems Manager gives.
+        allow(["ssm:CancelCommand", "ssm:ListCommandInvocations"], "*"),
+        *hits(stack, [CRASH]),
+        allow(
+            ["scheduler:CreateSchedule"],
+            stack.format_arn(service="scheduler", resource="schedule", resource_name=f"{backstops}/*"),
+        ),
+        passes_to_scheduler(backstop_role),
+    ]
+
+
+def _sends_commands(stack: cdk.Stack, probe: str) -> list[iam.PolicyStatement]:
+    """Allows each document, and apart from that the instances, as AWS describes it for tags: see "Setting up Run
+    Command". With the global key ``aws:ResourceTag`` AWS demands further conditions, so these have Systems Manager's.
+    """
+    own = stack.format_arn(service="ssm", resource="document", resource_name=probe)
+    documents = dict.fromkeys(fault.document for fault in faults.LASTING)
+    managed = [stack.format_arn(service="ssm", account="", resource="document", resource_name=one) for one in documents]
+    instances = stack.format_arn(service="ec2", resource="instance", resource_name="*")
+    return [
+        allow(["ssm:SendCommand"], *managed, own),
+        allow(
+            ["ssm:SendCommand"],
+            instances,
+            conditions={"StringEquals": {f"ssm:resourceTag/{INSIDE_TAG}": list(CONSENTS)}},
+        ),
+        *(
+            iam.PolicyStatement(
+                effect=iam.Effect.DENY,
+                actions=["ssm:SendCommand"],
+                resources=[instances],
+                conditions={"Null": {f"ssm:resourceTag/{tag}": "false"}},
+            )
+            for tag in UNTOUCHABLE_TAGS
+        ),
+    ]
+
+
+def passes_to_scheduler(role: iam.IRole) -> iam.PolicyStatement:
+    """Allows creating schedules with one role only."""
+    return allow(
+        ["iam:PassRole"],
+        role.role_arn,
+        conditions={"StringEquals": {"iam:PassedToService": "scheduler.amazonaws.com"}},
+    )
+
+
 def check_recovery(data: Data) -> list[iam.PolicyStatement]:
     """Allows checking a group until it has recovered, and recording the outcome and the replacement."""
     return [*_checks(data), *writes_state(data.state, "check_recovery")]
@@ -138,11 +207,9 @@ def notify(
     """Allows reading the records and a unit's earlier recoveries, and publishing them; nothing else. The weekly letter
     reads the events of all units.
     """
-    streams = [table.table_stream_arn for table in streamed if table.table_stream_arn]
     indices = [EVENTS_BY_UNIT, EVENTS_BY_TIME] if weekly_letter else [EVENTS_BY_UNIT]
     return [
-        allow(["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"], *streams),
-        allow(["dynamodb:ListStreams"], "*"),  # supports no resources, and Lambda requires it
+        *_reads_streams(*streamed),
         allow(["dynamodb:Query"], *(index(data.events, one) for one in indices)),
         allow(["dynamodb:GetItem", "dynamodb:Query"], data.changes.table_arn),  # an edit without a record is by hand
         allow(["events:PutEvents"], bus.event_bus_arn),
@@ -150,6 +217,15 @@ def notify(
         # Failed notifications go there, and are sent from there later.
         allow(["sqs:SendMessage"], undelivered.queue_arn),
         drops_letters(undelivered),
+    ]
+
+
+def _reads_streams(*tables: dynamodb.ITable) -> list[iam.PolicyStatement]:
+    """Allows Lambda to call a function with the changes of tables."""
+    streams = [table.table_stream_arn for table in tables if table.table_stream_arn]
+    return [
+        allow(["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"], *streams),
+        allow(["dynamodb:ListStreams"], "*"),  # supports no resources, and Lambda requires it
     ]
 
 
@@ -336,13 +412,14 @@ def allow(actions: Sequence[str], *resources: str, conditions: Mapping[str, Any]
     )
 
 
-def hits(stack: cdk.Stack) -> list[iam.PolicyStatement]:
-    """Allows what each fault needs, and denies it for each protecting tag. A tag has a statement of its own, because
-    all conditions within one must hold, and one tag is enough to refuse.
+def hits(stack: cdk.Stack, terminations: Sequence[Fault] | None = None) -> list[iam.PolicyStatement]:
+    """Allows what terminations need, by default all of them, and denies it for each protecting tag. A tag has a
+    statement of its own, because all conditions within one must hold, and one tag is enough to refuse.
 
     The actions know the key: it is the instance's tag for EC2, and the group's for Auto Scaling.
     """
-    needed = list(dict.fromkeys(permission for fault in faults.FAULTS for permission in fault.permissions))
+    chosen = faults.FAULTS if terminations is None else terminations
+    needed = list(dict.fromkeys(permission for fault in chosen for permission in fault.permissions))
     in_group = {"Null": {f"aws:ResourceTag/{GROUP_NAME_TAG}": "false"}}
     allowed = [
         allow(

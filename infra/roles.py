@@ -35,7 +35,8 @@ def make_role(
         scope, construct_id: of the role.
         service: the principal, such as ``lambda.amazonaws.com``.
         description: shown beside the role.
-        statements: all permissions of the role, besides that to use the deployment's key for them.
+        statements: all permissions of the role, besides that to use the deployment's key for them; none for a role
+            that gets them with a policy of its own.
         conditions: under which the service may assume it; by default those of the service, if any.
     """
     permissions = iam.PolicyDocument(statements=[*statements, *uses_key(scope, service, statements)])
@@ -44,7 +45,7 @@ def make_role(
         construct_id,
         assumed_by=iam.ServicePrincipal(service, conditions=conditions or _SERVICE_CONDITIONS.get(service)),
         description=description,
-        inline_policies={"Permissions": permissions},
+        inline_policies={"Permissions": permissions} if statements else None,
     )
     role.node.add_validation(_Size(role, permissions))
     return role
@@ -124,7 +125,7 @@ def drop_depends_on(construct: IConstruct) -> None:
 
 def logical_id(construct: IConstruct) -> str:
     """Returns the id in the template of a construct that is one resource."""
-    resource = construct.node.default_child
+    resource = construct if isinstance(construct, cdk.CfnResource) else construct.node.default_child
     if not isinstance(resource, cdk.CfnResource):
         raise TypeError(f"{construct.node.path} is no single resource")
     return str(cdk.Stack.of(construct).resolve(resource.logical_id))

@@ -35,6 +35,7 @@ WITH_MORE: Mapping[str, Any] = {
     "allowed_snapshots": "snap-0123456789abcdef0",
     "allowed_targets": "your-load-balancer:443,sg-0123456789abcdef0:443,10.20.0.0/16:443",
     "calendars": {"default": written_context()[f"{PREFIX}calendars"]["default"] | {"change_calendar": "CALENDAR"}},
+    "inside_instances": True,
     "leashed": False,
     "network": json.dumps({"vpc": "vpc-0123456789abcdef0", "subnets": ["subnet-0123456789abcdef0"]}),
     "own_data": True,
@@ -130,6 +131,21 @@ BENCHMARKS: Mapping[str, tuple[str, str]] = {
     ),
 }
 
+INSIDE: Mapping[str, tuple[str, str]] = {
+    "Inject": (
+        "Inject",
+        "injects lasting faults by AWS's documents, reads with a document of the deployment, ends faults, and "
+        "terminates an instance whose fault is not proven to be over. IAM allows a command if one statement allows the "
+        "document, and another one the instance. `AWS-RunShellScript`, with which the role could do anything there, is "
+        "not among them",
+    ),
+    "Injections": (
+        "Backstops",
+        "call Inject again although a workflow has died. Only schedules of their own group can; Inject creates them in "
+        "that group only",
+    ),
+}
+
 _SHARED_ACTIONS = frozenset({"xray:PutTelemetryRecords", "xray:PutTraceSegments"})
 _MACHINE_ACTIONS = _SHARED_ACTIONS | {
     *("xray:GetSamplingRules", "xray:GetSamplingTargets"),
@@ -171,13 +187,16 @@ def text(document: str, without: Template, default: Template, more: Template) ->
     """
     chaos, benchmarks, settings = _role_grants(without), _role_grants(default), _role_grants(more)
     added = {role: its - chaos.get(role, set()) for role, its in benchmarks.items()}
-    further = {role: its - benchmarks[role] for role, its in settings.items() if its - benchmarks[role]}
+    further = {role: its - benchmarks[role] for role, its in settings.items() if its - benchmarks.get(role, its)}
     names = {**CHAOS, **{role: (name.removesuffix(", in addition"), why) for role, (name, why) in BENCHMARKS.items()}}
     tables = {
         "chaos": table(["role", "why", "may"], [(*CHAOS[role], _cell(chaos[role])) for role in CHAOS]),
         "benchmarks": table(["role", "why", "may"], [(*BENCHMARKS[r], _cell(added[r])) for r in BENCHMARKS]),
         "settings": table(
             ["role", "may"], [(names[role][0], _cell(further[role])) for role in names if role in further]
+        ),
+        "faults inside instances": table(
+            ["role", "why", "may"], [(*INSIDE[role], _cell(settings[role])) for role in INSIDE]
         ),
     }
     for name, content in tables.items():

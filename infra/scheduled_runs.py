@@ -84,18 +84,9 @@ class ScheduledRuns(Construct):
         """Allows creating and deleting schedules of the group, with this role only, and storing their requests."""
         return [
             allow(["scheduler:CreateSchedule", "scheduler:DeleteSchedule"], self.schedule_arns()),
-            allow(
-                ["iam:PassRole"],
-                self.role.role_arn,
-                conditions={"StringEquals": {"iam:PassedToService": "scheduler.amazonaws.com"}},
-            ),
+            permissions.passes_to_scheduler(self.role),
             allow(["s3:DeleteObject", "s3:PutObject"], self._results.arn_for_objects(SCHEDULE_OBJECTS)),
         ]
-
-    @property
-    def group_id(self) -> str:
-        """The logical id of the group."""
-        return str(cdk.Stack.of(self).resolve(self.group.logical_id))
 
     def schedule_arns(self) -> str:
         """Returns the ARN of all schedules of the group."""

@@ -22,6 +22,7 @@ from infra.data import Data
 from infra.functions import Functions
 from infra.health_targets import HealthTargets
 from infra.hearing import Hearing
+from infra.injections import Injections
 from infra.keys import set_data_key
 from infra.notifications import Notifications
 from infra.observers import make_observers
@@ -82,13 +83,22 @@ class TroopStack(cdk.Stack):
         self.functions = Functions(self, "Functions", settings=settings)
         self.leashed = settings.chaos.leashed
         self.chaos = make_chaos_functions(self.functions, self.data, leashed=self.leashed)
-        self.workflow = ChaosWorkflow(self, "Chaos", settings=settings, data=self.data, functions=self.chaos)
-        Hearing(self, "Hearing", function=self.chaos.hear)
+        self.injections: Injections | None = None
+        if settings.chaos.inside_instances:
+            self.injections = Injections(self, "Injections", data=self.data, functions=self.functions)
+        self.workflow = ChaosWorkflow(
+            self, "Chaos", settings=settings, data=self.data, functions=self.chaos, injections=self.injections
+        )
+        hearing = Hearing(self, "Hearing", function=self.chaos.hear)
+        if self.injections:
+            self.injections.hear(hearing)
         self.schedules = Schedules(self, "Schedules", settings=settings, workflow=self.workflow)
         targets = HealthTargets(
             self.workflow.machine, self.schedules.group.ref, self.schedules.undelivered, settings.tick_minutes
         )
-        self.on_demand = OnDemandWorkflow(self, "OnDemand", settings=settings, functions=self.chaos)
+        self.on_demand = OnDemandWorkflow(
+            self, "OnDemand", settings=settings, functions=self.chaos, injections=self.injections
+        )
         self.allowed_buckets = settings.chaos.allowed_buckets
         self.benchmarks: Benchmarks | None = None
         if settings.chaos.benchmarks:
@@ -149,6 +159,7 @@ class TroopStack(cdk.Stack):
             on_demand=self.on_demand.machine,
             lost_notifications=self.notifications.undelivered,
             teardown=self.benchmarks.teardown if self.benchmarks else None,
+            inside_instances=self.injections is not None,
             warning_specs=self._warning_specs(settings),
         )
         if settings.dashboards:
@@ -253,6 +264,7 @@ class TroopStack(cdk.Stack):
             act_now_alarms=self.alarms.act_now_alarms,
             warning_alarms=self.alarms.warning_alarms,
             benchmarks=self.benchmarks is not None,
+            inside_instances=self.injections is not None,
             runbook_url=settings.runbook_url,
             widgets=self.widgets,
         )

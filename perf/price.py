@@ -71,6 +71,9 @@ HEARD = 3
 INJECT_SECONDS = 60
 """After so many seconds without an answer the workflow enters the state that follows a fault again."""
 
+FAULT_STATES = 6
+"""The states that the workflow enters once for a fault, besides that of the rounds."""
+
 FAULT_STEPS = 12
 """Writes of an event for a fault: two probes, each sent, known and answered; the attempt, its command and end, the
 proof, and what the claim and the workflow note.
@@ -141,10 +144,10 @@ def faults(count: int, seconds: int) -> list[Item]:
     """Returns what a month of lasting faults costs instead of terminations: claims, recoveries and decisions stay."""
     lasting = seconds + FAULT_OVERRUN + 2 * PROBE_SECONDS
     rounds = 1 + lasting // INJECT_SECONDS
-    steps, calls = 5 + rounds, rounds + FAULT_COMMANDS + 1
+    steps, calls = FAULT_STATES + rounds, rounds + FAULT_COMMANDS + 1
     busy = (0.5 * calls + 2 * PROBE_SECONDS) * 0.25
     return [
-        Item(f"Step Functions: {count:,} faults x (5 + {rounds})", "transition", count * steps),
+        Item(f"Step Functions: {count:,} faults x ({FAULT_STATES} + {rounds})", "transition", count * steps),
         Item("Run Command: the fault, and a probe before and after it", "command", count * FAULT_COMMANDS),
         Item("functions: each round, each end of a command, the backstop", "GB-second", count * busy),
         Item("functions: calls", "call", count * calls),

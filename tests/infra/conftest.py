@@ -131,10 +131,20 @@ def _synthesise_two(partial: Path, folder: Path) -> None:
             allowed_snapshots="snap-0123456789abcdef0",
             allowed_targets="10.20.0.0/16:443",
             own_data="true",
+            inside_instances="true",
         )
     )
     wiki = "https://wiki.example.com/troop"
-    check(stack_of(app, deployment="Green", retain_data=False, log_retention_days=7, runbook_url=wiki))
+    check(
+        stack_of(
+            app,
+            deployment="Green",
+            retain_data=False,
+            log_retention_days=7,
+            runbook_url=wiki,
+            inside_instances="true",
+        )
+    )
     app.synth()
     _copy_documents(folder, partial)
 
@@ -160,6 +170,12 @@ def synthesised() -> Callable[..., dict[str, Any]]:
         return template
 
     return synthesise
+
+
+@pytest.fixture(scope="session")
+def inside(synthesised: Callable[..., dict[str, Any]]) -> dict[str, Any]:
+    """The template of the default settings, with faults inside instances."""
+    return synthesised(inside_instances=True)
 
 
 def _synthesise(partial: Path, settings: Mapping[str, Any]) -> None:
@@ -203,7 +219,10 @@ def refused() -> Callable[..., str]:
     return refuse
 
 
-SHARED = ("cli_synth", "two_stacks", "synthesised", "unacknowledged", "stack", "template", "blue", "green", "installed")
+SHARED = (
+    *("cli_synth", "two_stacks", "synthesised", "unacknowledged", "stack", "template", "inside", "blue", "green"),
+    "installed",
+)
 """Fixtures that take seconds to make."""
 
 

@@ -14,9 +14,15 @@ from tests.infra.statements import (
     only,
     record,
     state,
+    stream,
 )
 
 SETTLES = ("sqs:DeleteMessage", "sqs:ReceiveMessage")
+REGISTRATIONS = allow("*", "ssm:DescribeInstanceInformation")
+DOCUMENTS = (
+    *("CPU-Stress", "Memory-Stress", "IO-Stress", "Disk-Fill", "Kill-Process", "Network-Latency-Sources"),
+    *("Network-Packet-Loss-Sources", "Network-Blackhole-Port"),
+)
 TERMINATE = ("autoscaling:TerminateInstanceInAutoScalingGroup", "ec2:TerminateInstances")
 
 
@@ -66,6 +72,7 @@ EARLIER_TABLES = (
 )
 """Of a scan, the number of items alone."""
 
+# With faults inside instances.
 ROLES: dict[str, set[tuple[str, ...]]] = {
     **BENCHMARK_ROLES,
     "WidgetsRole": WIDGETS
@@ -83,15 +90,17 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | allow("<Decisions.Arn>", "dynamodb:BatchWriteItem")
     | allow("<Events.Arn>", "dynamodb:PutItem")
     | allow("<WorkBucket.Arn>/ticks/*", "s3:PutObject")
-    | allow("<Salt>", "secretsmanager:GetSecretValue"),
+    | allow("<Salt>", "secretsmanager:GetSecretValue")
+    | REGISTRATIONS,
     "TerminateRole": function_grants("Terminate")
+    | REGISTRATIONS
     | allow("*", *READS, "autoscaling:DescribeAutoScalingInstances")
     | ATTRIBUTES
     | LATTICE
     | allow("<Salt>", "secretsmanager:GetSecretValue")
     | allow("<GroupTags.Arn>", "dynamodb:GetItem", "dynamodb:ConditionCheckItem")
-    | allow("<State.Arn>", "dynamodb:GetItem", "dynamodb:ConditionCheckItem")
-    | state("in-flight", "day#*", "unit#*")
+    | allow("<State.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:ConditionCheckItem")
+    | state("in-flight", "day#*", "unit#*", "hit#*")
     | allow("<Events.Arn>", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
     | allow("<Decisions.Arn>", "dynamodb:UpdateItem")
     | {
@@ -116,24 +125,69 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | WATCH
     | allow("*", "ec2:DescribeInstances")
     | state("in-flight", "unit#*", "unrecovered", "broken", "self-halt"),
+    "InjectRole": function_grants("Inject")
+    | WATCH
+    | allow("*", *READS, "autoscaling:DescribeAutoScalingInstances")
+    | ATTRIBUTES
+    | REGISTRATIONS
+    | allow("<Events.Arn>/index/by-open", "dynamodb:Query")
+    | allow("<GroupTags.Arn>", "dynamodb:GetItem")
+    | allow("<State.Arn>", "dynamodb:BatchGetItem")
+    | state("in-flight", "day#*", "unit#*", "unrecovered", "broken", "self-halt", "hit#*")
+    | {grant for name in ("GroupTags", "State") for grant in stream(name)}
+    | allow("*", "dynamodb:ListStreams")
+    | {
+        grant
+        for name in DOCUMENTS
+        for grant in allow(f"arn:<AWS::Partition>:ssm:<AWS::Region>::document/AWSFIS-Run-{name}", "ssm:SendCommand")
+    }
+    | allow(f"arn:<AWS::Partition>:ssm:{ACCOUNT}:document/<InjectionsProbe>", "ssm:SendCommand")
+    | only(
+        {"StringEquals": {"ssm:resourceTag/troop:inside": ["yes", "install"]}},
+        f"arn:<AWS::Partition>:ec2:{ACCOUNT}:instance/*",
+        "ssm:SendCommand",
+    )
+    | {
+        (
+            "Deny",
+            "ssm:SendCommand",
+            f"arn:<AWS::Partition>:ec2:{ACCOUNT}:instance/*",
+            f"{{'Null': {{'ssm:resourceTag/{tag}': 'false'}}}}",
+        )
+        for tag in ("troop:protected", "troop:fleet")
+    }
+    | allow("*", "ssm:CancelCommand", "ssm:ListCommandInvocations")
+    | {
+        (
+            "Allow",
+            "ec2:TerminateInstances",
+            f"arn:<AWS::Partition>:ec2:{ACCOUNT}:instance/*",
+            "{'Null': {'aws:ResourceTag/aws:autoscaling:groupName': 'false'}}",
+        ),
+        *(
+            ("Deny", "ec2:TerminateInstances", "*", f"{{'Null': {{'aws:ResourceTag/{tag}': 'false'}}}}")
+            for tag in ("troop:protected", "troop:fleet")
+        ),
+    }
+    | allow(f"arn:<AWS::Partition>:scheduler:{ACCOUNT}:schedule/<InjectionsBackstops>/*", "scheduler:CreateSchedule")
+    | only(
+        {"StringEquals": {"iam:PassedToService": "scheduler.amazonaws.com"}},
+        "<InjectionsRole.Arn>",
+        "iam:PassRole",
+    ),
+    "InjectionsRole": allow("<Inject.Arn>", "lambda:InvokeFunction"),
     "HearRole": function_grants("Hear")
     | WATCH
-    | state("in-flight", "day#*", "unit#*", "unrecovered", "broken", "self-halt")
+    | state("in-flight", "day#*", "unit#*", "unrecovered", "broken", "self-halt", "hit#*")
     | allow("*", "autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstances")
     | allow("<Events.Arn>/index/by-open", "dynamodb:Query"),
     "SweepRole": function_grants("Sweep")
     | WATCH
-    | state("in-flight", "day#*", "unit#*", "unrecovered", "broken", "self-halt")
+    | state("in-flight", "day#*", "unit#*", "unrecovered", "broken", "self-halt", "hit#*")
     | allow("*", "autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstances")
     | allow("<Events.Arn>/index/by-open", "dynamodb:Query"),
     "NotifyRole": function_grants("Notify")
-    | {
-        grant
-        for name in ("Events", "Changes", "GroupTags", "State")
-        for grant in allow(
-            f"<{name}.StreamArn>", "dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"
-        )
-    }
+    | {grant for name in ("Events", "Changes", "GroupTags", "State") for grant in stream(name)}
     | allow("*", "dynamodb:ListStreams")
     | allow("<Events.Arn>/index/by-unit", "dynamodb:Query")
     | allow("<Changes.Arn>", "dynamodb:GetItem", "dynamodb:Query")
@@ -151,7 +205,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | allow("<State.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem")
     | only(items("broken", "self-halt"), "<State.Arn>", "dynamodb:DeleteItem")
     | state(
-        *("switch", "earlier-tables", "in-flight", "day#*", "unit#*", "unrecovered", "key#*", "repeat#*"),
+        *("switch", "earlier-tables", "in-flight", "day#*", "unit#*", "unrecovered", "hit#*", "key#*", "repeat#*"),
         *("bench-schedules#*", "bench-schedule#*", "run-key#*", "report-claim#*", "live-claim#*", "price#*"),
     )
     | {grant for name in ("GroupTags", "State") for grant in allow(f"<{name}.Arn>", "dynamodb:ConditionCheckItem")}
@@ -165,6 +219,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | allow("*", "cloudwatch:DescribeAlarms")
     | allow("<AlarmsActNow>", "sns:GetTopicAttributes")
     | allow("*", "lambda:GetAccountSettings")
+    | REGISTRATIONS
     | EARLIER_TABLES,
     "WatchdogRole": function_grants("Watchdog")
     | HEALTH
@@ -174,6 +229,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | allow("<Terminate.Arn>", "lambda:InvokeFunction")
     | allow("<CheckRecovery.Arn>", "lambda:InvokeFunction")
     | allow("<Sweep.Arn>", "lambda:InvokeFunction")
+    | allow("<Inject.Arn>", "lambda:InvokeFunction")
     | allow("<WorkBucket.Arn>/ticks/*", "s3:GetObject")
     | allow("<ChaosMachine>", "states:StartExecution")
     | allow(
@@ -189,6 +245,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | MACHINE_GRANTS,
     "OnDemandRole": allow("<Terminate.Arn>", "lambda:InvokeFunction")
     | allow("<CheckRecovery.Arn>", "lambda:InvokeFunction")
+    | allow("<Inject.Arn>", "lambda:InvokeFunction")
     | MACHINE_GRANTS,
     "SchedulesRole": allow("<ChaosMachine>", "states:StartExecution")
     | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),

@@ -76,6 +76,11 @@ def state(*keys: str) -> set[tuple[str, ...]]:
     return only(items(*keys), "<State.Arn>", "dynamodb:UpdateItem") | denied
 
 
+def stream(table: str) -> set[tuple[str, ...]]:
+    """Lambda reads a table's changes."""
+    return allow(f"<{table}.StreamArn>", "dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator")
+
+
 def items(*keys: str) -> dict[str, dict[str, Any]]:
     """The condition for calls that name no items with other keys."""
     return {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [*keys]}, "Null": {"dynamodb:LeadingKeys": "false"}}

@@ -22,6 +22,7 @@ MACHINE = {"StateMachineArn": "<ChaosMachine>"}
 ALARMS: dict[str, tuple[str, str, str, dict[str, str], str, int, str]] = {
     "UnitUnrecovered": ("unit-unrecovered", "Troop", "UnitsUnrecovered", OURS, "Maximum", 300, "ignore"),
     "HaltedItself": ("halted-itself", "Troop", "HaltedItself", OURS, "Maximum", 1800, "notBreaching"),
+    "FaultUnproven": ("fault-unproven", "Troop", "UnprovenFaults", OURS, "Maximum", 1800, "notBreaching"),
     "TicksMissing": ("ticks-missing", "Troop", "MissingTicks", OURS, "Maximum", 300, "ignore"),
     "TerminationsFailed": (
         "terminations-failed",
@@ -137,6 +138,12 @@ ANCHORS = {name: alarm[0] for name, alarm in (BOTH | SUMMED).items()}
 LONGEST_NAME, LONGEST_STACK_NAME = 255, 128
 MOST_METRICS = 10
 """Quotas of CloudFormation's and CloudWatch's: characters, and metrics of an alarm's expression."""
+
+
+@pytest.fixture
+def template(inside: Template) -> Template:
+    """The default settings with faults inside instances, which need all alarms."""
+    return inside
 
 
 def alarms(template: Template) -> dict[str, dict[str, Any]]:

@@ -19,6 +19,12 @@ MOST_METRICS, MOST_OF_ALL, MOST_WIDGETS = 500, 2500, 500
 """CloudWatch's quotas: metrics of a widget and of a dashboard, widgets of a dashboard."""
 
 
+@pytest.fixture
+def template(inside: Template) -> Template:
+    """The default settings with faults inside instances, which need all metrics."""
+    return inside
+
+
 def bodies(template: Template) -> dict[str, dict[str, Any]]:
     dashboards = resources_of(template, "AWS::CloudWatch::Dashboard")
     return {

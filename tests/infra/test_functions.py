@@ -40,6 +40,9 @@ VARIABLES = {
     Variable.RUN_SCHEDULE_GROUP: "<BenchmarksScheduledGroup>",
     Variable.RUN_SCHEDULE_ROLE: "<BenchmarksScheduledRole.Arn>",
     Variable.RUN_SCHEDULE_UNDELIVERED: "<SchedulesUndelivered.Arn>",
+    Variable.PROBE_DOCUMENT: "<InjectionsProbe>",
+    Variable.BACKSTOP_GROUP: "<InjectionsBackstops>",
+    Variable.BACKSTOP_ROLE: "<InjectionsRole.Arn>",
     Variable.SCHEDULE_GROUP: "<SchedulesGroup>",
     Variable.UNDELIVERED_QUEUE: "<SchedulesUndelivered>",
     Variable.TICK_MINUTES: "15",
@@ -66,6 +69,7 @@ EXPECTED = {
     "Decide": (300, 1024),
     "Terminate": (60, 256),
     "CheckRecovery": (150, 256),
+    "Inject": (150, 256),
     "Hear": (150, 256),
     "Sweep": (120, 256),
     "Notify": (300, 256),
@@ -81,6 +85,12 @@ EXPECTED = {
     "Start": (60, 512),
 }
 """Seconds, megabytes."""
+
+
+@pytest.fixture
+def template(inside: Template) -> Template:
+    """The default settings with faults inside instances, which need all functions."""
+    return inside
 
 
 def function(template: Template, name: str) -> dict[str, Any]:
@@ -218,6 +228,7 @@ def test_function_with_a_schedule_is_repeated_by_the_schedule(template: Template
     del called["<Report>"]
     assert called.pop("<Start>") == (900, 2), "its schedules are created later"
     assert called.pop("<Hear>") == (300, 2), "rules call it"
+    assert called.pop("<Inject>") == (6 * 3600, 2), "a late step is due, too"
     assert called == rounds
     scheduled = {
         text(one["Properties"]["Target"]["Arn"]) for one in resources_of(template, "AWS::Scheduler::Schedule").values()

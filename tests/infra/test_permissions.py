@@ -16,6 +16,7 @@ from aws_cdk import aws_iam as iam
 from cli.prove.permission_probes import state_policy
 from infra import roles_doc
 from infra.hearing import HEARD
+from infra.injections import COMMANDS
 from infra.permissions import hits
 from infra.roles import MOST_CHARACTERS, characters, make_role
 from tests.infra.cfn import permissions, resources_of, text
@@ -30,6 +31,12 @@ from troop.faults.fault import Permission
 from troop.shared.tags import UNTOUCHABLE_TAGS
 
 
+@pytest.fixture
+def template(inside: Template) -> Template:
+    """The default settings with faults inside instances, which need all roles."""
+    return inside
+
+
 def test_there_are_no_other_roles(template: Template) -> None:
     assert set(resources_of(template, "AWS::IAM::Role")) == set(ROLES)
 
@@ -41,7 +48,7 @@ def test_a_role_may_do_exactly_this(template: Template, role: str) -> None:
 
 def test_ticks_search_for_earlier_tables_only_where_settings_unleash(blue: Template) -> None:
     more = permissions(blue, "DecideRole") - ROLES["DecideRole"]
-    assert {grant for grant in more if not grant[1].startswith("ssm:")} == EARLIER_TABLES | allow(
+    assert {grant for grant in more if grant[1] != "ssm:GetCalendarState"} == EARLIER_TABLES | allow(
         "<State.Arn>", "dynamodb:GetItem"
     )
 
@@ -93,7 +100,8 @@ def test_change_calendars_are_read_by_whom_they_concern_and_no_others(template: 
         "arn:<AWS::Partition>:ssm:<AWS::Region>:<AWS::AccountId>:document/prod",
         SHARED_CALENDAR,
     }
-    assert readers(blue) == {(role, one) for role in ("DecideRole", "TerminateRole", "ApiRole") for one in documents}
+    roles = ("DecideRole", "TerminateRole", "ApiRole", "InjectRole")
+    assert readers(blue) == {(role, one) for role in roles for one in documents}
 
 
 HARMLESS = re.compile(
@@ -113,7 +121,8 @@ def test_troop_protected_holds_for_every_role(stack: str, request: pytest.Fixtur
         ending = {action for action in actions if not HARMLESS.match(action)}
         assert ending <= denied, role
         touching |= {role} if ending else set()
-    assert touching == {f"{name}Role" for name in ("Cell", "Fleet", "Launch", "Reaper", "Teardown", "Terminate")}
+    benchmarks = ("Cell", "Fleet", "Launch", "Reaper", "Teardown")
+    assert touching == {f"{name}Role" for name in (*benchmarks, "Inject", "Terminate")}
 
 
 WORDS = (
@@ -207,12 +216,14 @@ def _managed(template: Template) -> dict[str, object]:
 
 SCHEDULED = ("Schedules", "WatchdogSchedule", "SweepSchedule", "RedriveSchedule", "ReaperSchedule")
 TRUSTED = {
-    **{f"{name}Role": "scheduler.amazonaws.com" for name in (*SCHEDULED, "BenchmarksScheduled")},
+    **{f"{name}Role": "scheduler.amazonaws.com" for name in (*SCHEDULED, "BenchmarksScheduled", "Injections")},
     **{f"Benchmarks{name}Role": "states.amazonaws.com" for name in ("Benchmark", "Teardown", "Fleet")},
     **{f"{name}Role": "states.amazonaws.com" for name in ("Chaos", "OnDemand")},
     "BenchmarksNodesRole": "ec2.<AWS::URLSuffix>",
 }
 """The service that uses a role; Lambda uses the others."""
+OWN_GROUPS = {"BenchmarksScheduledRole": "BenchmarksScheduledGroup", "InjectionsRole": "InjectionsBackstops"}
+"""The schedule groups of roles that not all schedules use."""
 
 
 def test_each_role_trusts_its_own_service_only(template: Template) -> None:
@@ -226,7 +237,7 @@ def test_each_role_trusts_its_own_service_only(template: Template) -> None:
         is_bound = service in ("states.amazonaws.com", "scheduler.amazonaws.com")
         assert condition == ({"aws:SourceAccount": "<AWS::AccountId>"} if is_bound else {}), name
         if service == "scheduler.amazonaws.com":
-            assert source == f"<{'BenchmarksScheduled' if name.startswith('Benchmarks') else 'Schedules'}Group.Arn>"
+            assert source == f"<{OWN_GROUPS.get(name, 'SchedulesGroup')}.Arn>"
 
 
 def test_nodes_read_the_allowed_buckets_and_write_only_their_own_data(blue: Template) -> None:
@@ -329,12 +340,14 @@ def test_functions_are_called_by_the_api_and_others_by_their_rules_alone(templat
     assert {(p["Principal"], text(p["FunctionName"])) for p in permitted} == {
         ("apigateway.amazonaws.com", "<Api.Arn>"),
         ("events.amazonaws.com", "<Hear.Arn>"),
+        ("events.amazonaws.com", "<Inject.Arn>"),
         ("events.amazonaws.com", "<Reaper.Arn>"),
     }
     by_rule = [p for p in permitted if p["Principal"] == "events.amazonaws.com"]
     assert {(text(p["FunctionName"]), text(p["SourceArn"])) for p in by_rule} == {
         ("<Reaper.Arn>", "<BenchmarksEnded.Arn>"),
         *(("<Hear.Arn>", f"<Hearing{rule}.Arn>") for rule in HEARD),
+        *(("<Inject.Arn>", f"<Hearing{rule}.Arn>") for rule in ("Alarms", COMMANDS)),
     }
     invokers = [p for p in permitted if p not in by_rule]
     paths = {re.sub(r"\{\w+\}", "*", route.replace(" ", "")) for route in routes(template)}

@@ -15,6 +15,7 @@ DOCUMENT = roles_doc.PATH.read_text(encoding="utf-8")
 
 Templates = tuple[Template, Template, Template]
 
+ALL = (roles_doc.CHAOS, roles_doc.BENCHMARKS, roles_doc.INSIDE)
 LOG_ACTIONS = frozenset({"logs:CreateLogStream", "logs:PutLogEvents"})
 COMMON_ACTIONS = frozenset(
     {
@@ -36,9 +37,9 @@ def test_they_are_current(templates: Templates) -> None:
     assert roles_doc.text(DOCUMENT, *templates) == DOCUMENT, "run: make openapi"
 
 
-def test_every_role_has_a_row(template: Template) -> None:
-    roles = {name.removesuffix("Role") for name in resources_of(template, "AWS::IAM::Role")}
-    assert roles == roles_doc.CHAOS.keys() | roles_doc.BENCHMARKS.keys()
+def test_every_role_has_a_row(inside: Template) -> None:
+    roles = {name.removesuffix("Role") for name in resources_of(inside, "AWS::IAM::Role")}
+    assert roles == roles_doc.CHAOS.keys() | roles_doc.BENCHMARKS.keys() | roles_doc.INSIDE.keys()
 
 
 def test_every_action_of_a_role_is_in_its_rows(templates: Templates) -> None:
@@ -46,7 +47,7 @@ def test_every_action_of_a_role_is_in_its_rows(templates: Templates) -> None:
     for template in templates:
         for resource in resources_of(template, "AWS::IAM::Role"):
             role = resource.removesuffix("Role")
-            names = {named[role][0] for named in (roles_doc.CHAOS, roles_doc.BENCHMARKS) if role in named}
+            names = {named[role][0] for named in ALL if role in named}
             names |= {name.removesuffix(", in addition") for name in names}
             rows = "".join(line for line in DOCUMENT.splitlines() if line.startswith(tuple(f"| {n} |" for n in names)))
             for effect, action, on, *_ in permissions(template, resource):

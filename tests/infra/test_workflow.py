@@ -32,9 +32,13 @@ def test_executions_are_durable_logged_and_traced(template: Template, name: str)
     assert text(machine["RoleArn"]) == f"<{name}Role.Arn>"
 
 
+@pytest.mark.parametrize("stack", ["template", "inside"])
 @pytest.mark.parametrize("name", MACHINES)
-def test_a_definition_is_json_after_substitution_of_all_that_it_names(template: Template, name: str) -> None:
+def test_a_definition_is_json_after_substitution_of_all_that_it_names(
+    stack: str, name: str, request: pytest.FixtureRequest
+) -> None:
     """Functions by their plain ARN, integrations by that of the partition."""
+    template = request.getfixturevalue(stack)
     machine = resources_of(template, "AWS::StepFunctions::StateMachine")[f"{name}Machine"]["Properties"]
     definition, substituted = machine["DefinitionString"], text(machine["DefinitionSubstitutions"])
     assert set(re.findall(r"\$\{(\w+)\}", definition)) == set(substituted)

@@ -22,6 +22,7 @@ HANDLERS = {
     "DecideFunction": "decide",
     "TerminateFunction": "terminate",
     "CheckRecoveryFunction": "check_recovery",
+    "InjectFunction": "inject",
     "TeardownFunction": "teardown",
     "LaunchFunction": "launch",
     "CellFunction": "cell",
@@ -187,6 +188,15 @@ def handler_tree(name: str) -> ast.FunctionDef:
     """The source of ``handlers/NAME.py``'s handler."""
     module = ast.parse((ROOT / "functions" / "handlers" / f"{name}.py").read_text())
     return next(node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == "handler")
+
+
+def payload_tree(name: str) -> ast.AST:
+    """The source of what ``handlers/NAME.py`` does with a workflow's payload: its branch for tokens, or all of it."""
+    module = ast.parse((ROOT / "functions" / "handlers" / f"{name}.py").read_text())
+    branches = [
+        node for node in ast.walk(module) if isinstance(node, ast.If) and ast.unparse(node.test) == "'token' in event"
+    ]
+    return ast.Module(branches[0].body, []) if branches else handler_tree(name)
 
 
 def returned(name: str) -> set[str]:

@@ -10,11 +10,15 @@ from typing import Any
 
 import pytest
 
+from perf.price import INJECT_SECONDS, faults
 from tests.machines import asl
 from troop.chaos.claim_rules import LAST_CALL, LONGEST_CLAIM
 from troop.chaos.events import Status
+from troop.chaos.flows.injector import BACKSTOP_SECONDS
+from troop.chaos.flows.injector import CALL_SECONDS as INJECT_CALL_SECONDS
 from troop.chaos.flows.termination import TRIES, TerminationForbiddenError, Work
 from troop.chaos.recovery import CALL_SECONDS, LOST_AFTER, TARGETS_WAIT
+from troop.faults.lasting_fault import LONGEST
 from troop.shared.settings import OLDEST_TICK, Settings, declared
 from troop.shared.values import BadValue
 
@@ -30,6 +34,7 @@ PAYLOAD = 256 * 1024
 MACHINE = asl.load(asl.ROOT / "statemachines" / "chaos.asl.json")
 STATES = dict(asl.states(MACHINE))
 WATCH, TERMINATE = STATES["TerminateAll/CheckRecovery"], STATES["TerminateAll/Terminate"]
+INJECT = STATES["TerminateAll/Inject"]
 ON_DEMAND = dict(asl.states(asl.load(asl.ROOT / "statemachines" / "on_demand.asl.json")))
 
 
@@ -78,7 +83,11 @@ def _holds(rule: Mapping[str, Any], data: Mapping[str, Any]) -> bool:
     return isinstance(value, str) and (rule["StringEquals"] == value if "StringEquals" in rule else rule["IsString"])
 
 
-TERMINATED = {"status": "TERMINATED"}
+TERMINATED = {"status": "TERMINATED", "next": "recovery"}
+INJECTS = {"status": "CLAIMED", "next": "inject"}
+PROVEN = {"status": "RUNNING", "settles_at": None}
+REPLACED = {"status": "TERMINATED", "settles_at": None}
+NOT_INJECTED = {"status": "ABANDONED", "settles_at": None}
 RECOVERED = {"status": "RECOVERED", "settles_at": None}
 SETTLES = {"status": "RECOVERED", "settles_at": "2026-11-20T23:00:00.000Z"}
 MACHINES = [MACHINE, asl.load(asl.ROOT / "statemachines" / "on_demand.asl.json")]
@@ -109,7 +118,59 @@ def test_a_recovery_takes_few_transitions(
 
 @both_machines
 def test_the_workflow_ends_without_a_termination(machine: Mapping[str, Any]) -> None:
-    assert _walk(machine, {"Terminate": [{"status": "ABANDONED"}]}) == ["Terminate", "WasTerminated", "Over"]
+    abandoned = {"status": "ABANDONED", "next": "over"}
+    assert _walk(machine, {"Terminate": [abandoned]}) == ["Terminate", "WhatIsNext", "Over"]
+
+
+@both_machines
+def test_a_fault_of_five_minutes_takes_the_transitions_that_its_costs_name(machine: Mapping[str, Any]) -> None:
+    """Twelve: six rounds while it lasts and is proven to be over, and six that every fault has."""
+    inject: list[dict[str, Any] | str] = [*["States.Timeout"] * 5, PROVEN]
+    entered = _walk(machine, {"Terminate": [INJECTS], "Inject": inject, "CheckRecovery": [RECOVERED]})
+    assert entered[:3] == ["Terminate", "WhatIsNext", "Inject"]
+    assert entered[-4:] == ["IsOver", "CheckRecovery", "IsSettled", "Over"]
+    (priced,) = (one.units for one in faults(1, 300) if one.kind == "transition")
+    assert len(entered) == priced == 12
+
+
+@both_machines
+@pytest.mark.parametrize(
+    ("answer", "after"),
+    [
+        (PROVEN, ["CheckRecovery", "IsSettled", "Over"]),
+        (REPLACED, ["CheckRecovery", "IsSettled", "Over"]),
+        (NOT_INJECTED, ["IsSettled", "Over"]),
+        (RECOVERED, ["IsSettled", "Over"]),  # a check of recovery was faster
+        (SETTLES, ["IsSettled", "Settle", "CheckRecovery", "IsSettled", "Over"]),
+    ],
+)
+def test_recovery_is_checked_after_a_fault_and_only_then(
+    machine: Mapping[str, Any], answer: dict[str, Any], after: list[str]
+) -> None:
+    checks = [RECOVERED] if "CheckRecovery" in after else []
+    entered = _walk(machine, {"Terminate": [INJECTS], "Inject": [answer], "CheckRecovery": list(checks)})
+    assert entered[3:] == ["IsOver", *after]
+
+
+@both_machines
+def test_an_execution_that_cannot_follow_a_fault_fails_and_is_not_over(machine: Mapping[str, Any]) -> None:
+    """Its failure turns an alarm on, and the event stays open for the backstop."""
+    entered = _walk(machine, {"Terminate": [INJECTS], "Inject": ["States.Timeout", "States.ALL"]})
+    assert entered == ["Terminate", "WhatIsNext", "Inject", "Inject", "InjectFailed"]
+
+
+@pytest.mark.parametrize("inject", [INJECT, ON_DEMAND["Inject"]], ids=["tick", "on demand"])
+def test_a_workflow_follows_its_fault_nearly_always_and_with_one_call(inject: Mapping[str, Any]) -> None:
+    assert inject["TimeoutSeconds"] == INJECT_SECONDS
+    assert INJECT_CALL_SECONDS < inject["TimeoutSeconds"] <= INJECT_CALL_SECONDS + 10
+    longest = max(inject["TimeoutSeconds"], BACKSTOP_SECONDS)
+    assert asl.function_timeouts()["inject"] >= longest + 25, "its last request may be repeated"
+
+
+def test_a_fault_that_nobody_can_prove_fits_into_one_execution_history() -> None:
+    """It stays open while its instance must not be terminated, up to the end of the execution."""
+    seconds = MACHINE["TimeoutSeconds"]
+    assert asl.most_events(INJECT, seconds / INJECT["TimeoutSeconds"], seconds) < asl.HISTORY
 
 
 @pytest.mark.parametrize("watch", [WATCH, ON_DEMAND["CheckRecovery"]], ids=["tick", "on demand"])
@@ -148,7 +209,8 @@ def test_functions_still_answer_executions_of_the_previous_definition(function: 
 
 def test_the_machine_outlives_the_longest_watch() -> None:
     last_work = OLDEST_TICK + timedelta(minutes=30)  # sweep and decide, retries and all
-    assert MACHINE["TimeoutSeconds"] > (LONGEST_TIMEOUT + LONGEST_SETTLE + last_work).total_seconds()
+    fault = LONGEST_CLAIM + timedelta(seconds=LONGEST) + timedelta(minutes=5)
+    assert MACHINE["TimeoutSeconds"] > (LONGEST_TIMEOUT + LONGEST_SETTLE + last_work + fault).total_seconds()
 
 
 def test_a_step_that_is_tried_again_is_not_taken_for_a_wrong_clock() -> None:

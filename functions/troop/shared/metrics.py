@@ -124,7 +124,7 @@ MEANINGS: Mapping[Metric, Meaning] = {
         "malformed or unrecovered",
         CALENDAR,
     ),
-    Metric.TERMINATIONS: Meaning("terminate", _EACH, "instances terminated"),
+    Metric.TERMINATIONS: Meaning("terminate, inject", _EACH, "instances terminated"),
     Metric.INJECTIONS: Meaning("inject", _EACH, "faults injected inside instances"),
     Metric.UNPROVEN_FAULTS: Meaning(
         "inject, sweep",
@@ -137,7 +137,7 @@ MEANINGS: Mapping[Metric, Meaning] = {
     ),
     Metric.UNRECOVERED: Meaning("recovery, hear, sweep", _EACH, "groups that did not recover in time"),
     Metric.OUTCOMES: Meaning(
-        "terminate, recovery, hear, sweep",
+        "terminate, inject, recovery, hear, sweep",
         _EACH,
         f"outcomes of terminations; `{REFUSED}` is by the final check before one",
         STATUS,

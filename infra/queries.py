@@ -11,7 +11,10 @@ from constructs import Construct
 
 from infra.functions import Functions
 
-FUNCTIONS = ("decide", "terminate", "check_recovery", "hear", "sweep", "notify", "api", "watchdog", "widgets")
+FUNCTIONS = (
+    *("decide", "terminate", "check_recovery", "hear", "inject", "sweep"),
+    *("notify", "api", "watchdog", "widgets"),
+)
 BENCHMARK_FUNCTIONS = ("launch", "cell", "fleet", "teardown", "report", "reaper")
 
 
@@ -94,7 +97,7 @@ QUERIES = (
     Query(
         "All of a tick or an event",
         "everything from the decision to the notification; replace `ID` with the tick's execution or the event's id",
-        ("decide", "terminate", "check_recovery", "hear", "sweep", "notify"),
+        ("decide", "terminate", "check_recovery", "hear", "inject", "sweep", "notify"),
         (
             "# Replace ID with the execution of a tick, or an event's id: the API returns both for every event.",
             "fields @timestamp, service, message, event_id, unit, status, reason, detail, error, execution",

@@ -16,6 +16,12 @@ Template = Mapping[str, Any]
 COMMANDS = ("fields", "filter", "stats", "sort", "limit")
 
 
+@pytest.fixture
+def template(inside: Template) -> Template:
+    """The default settings with faults inside instances, which need all functions."""
+    return inside
+
+
 def definitions(template: Template) -> dict[str, dict[str, Any]]:
     queries = [text(one["Properties"]) for one in resources_of(template, "AWS::Logs::QueryDefinition").values()]
     return {str(one["Name"]): one for one in queries}

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from handlers import cell, fleet, launch, notify, reaper, report, teardown, watchdog, widgets
+from handlers import cell, fleet, inject, launch, notify, reaper, report, teardown, watchdog, widgets
 from infra.queries import BENCHMARK_FUNCTIONS, FUNCTIONS, QUERIES, Query
 from tests.unit.account.account import CONTEXT, FRIDAY, Account, Cut, calls, cut_at
 from tests.unit.account.asking import get
@@ -85,6 +85,9 @@ def written(account: Account, log: Log, monkeypatch: pytest.MonkeyPatch) -> dict
     with suppress(Exception):
         notify.handler({"Records": [{"eventID": "none that can be read"}]}, CONTEXT)
     record("notify")
+    with pytest.raises(Exception, match="TROOP_BACKSTOP_GROUP"):
+        inject.handler({"id": "an event that nobody sends"}, CONTEXT)
+    record("inject")
     widgets.handler({"widget": "runs"}, CONTEXT)
     record("widgets")
     for function, handler in BENCHMARKS.items():

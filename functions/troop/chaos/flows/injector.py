@@ -159,10 +159,11 @@ class Injector:
         yield from self._each(self.steps.open_ids(instance_id=instance_id), at)
 
     def people_changed(self, at: datetime, unit: str = "") -> Iterable[Progress]:
-        """Follows the events of a unit whose policy was changed, or all: the switch was changed, or the deployment has
-        halted itself.
+        """Takes the steps that are due for the events of a unit whose policy was changed, or for all: the switch was
+        changed, or the deployment has halted itself. It follows none, because the stream's next change waits for this
+        call: that may be another unit's opt-out.
         """
-        yield from self._each(self.steps.open_ids(**({"unit": unit} if unit else {})), at)
+        yield from self._each(self.steps.open_ids(**({"unit": unit} if unit else {})), at, follows=False)
 
     def alarm_went_off(self, alarm: str, at: datetime) -> Iterable[Progress]:
         """Records an alarm in the events that it concerns, unless that was done, and ends their faults.
@@ -202,7 +203,7 @@ class Injector:
         """
         return _Call(self).advance(event_id, Progress(self._read(event_id), timedelta()))
 
-    def _each(self, event_ids: Iterable[str], at: datetime) -> Iterable[Progress]:
+    def _each(self, event_ids: Iterable[str], at: datetime, follows: bool = True) -> Iterable[Progress]:
         """Follows events one after the other, each first once, so that no end waits for another event's. One that fails
         does not keep the others from it: the first error is raised after them.
         """
@@ -210,7 +211,7 @@ class Injector:
             return
         errors: list[Exception] = []
         waiting: list[str] = []
-        for follow in (False, True):
+        for follow in (False, True) if follows else (False,):
             for event_id in waiting if follow else event_ids:
                 try:
                     progress = self.follow(event_id, CALL_SECONDS / len(waiting)) if follow else self.advance(event_id)

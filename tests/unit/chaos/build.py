@@ -13,7 +13,9 @@ from troop.chaos.events import Abort, Event, Status, Watch
 from troop.chaos.facts import Account, Counts, Facts, Switch, UnitState, facts_of_units
 from troop.chaos.groups import Group, Instance
 from troop.chaos.hypothesis import Hypothesis
+from troop.chaos.injection import Injection, Proof, Way
 from troop.chaos.policy import Policy, effective_policy
+from troop.chaos.probe import Probe, Reading
 from troop.chaos.stages import HealthySince, Stages
 from troop.chaos.verdict import AlarmRecord, AlarmState, Verdict, VerdictValue
 from troop.shared.calendars import Calendar, parse_calendar
@@ -177,6 +179,83 @@ def judged(**changes: Any) -> Event:
             **changes,
         }
     )
+
+
+CLEAN = Reading("b007" * 9, qdiscs=0, drops=0, stress=0, rollbacks=0, hosts=0, used=41.0)
+"""What a probe reads on an instance without a fault."""
+
+DELAYED = Reading("b007" * 9, qdiscs=1, drops=0, stress=0, rollbacks=2, hosts=0, used=41.0)
+"""What a probe reads on an instance with the fault latency."""
+
+
+def injection(**changes: Any) -> Injection:
+    """A latency of 60 s that a probe has proven to be over."""
+    return Injection(
+        **{
+            "parameters": {"delay": "200", "jitter": "10", "sources": "ALL", "direction": "egress", "seconds": "60"},
+            "before": Probe("a" * 32, at("12:00:01"), "c-1", at("12:00:04"), CLEAN),
+            "ends_by": at("12:01:35"),
+            "command_id": "c-2",
+            "status": "Success",
+            "over_at": at("12:01:08"),
+            "after": Probe("b" * 32, at("12:01:08"), "c-3", at("12:01:11"), CLEAN),
+            "proof": Proof(Way.PROBE, at("12:01:11"), "a probe found no trace of it"),
+            **changes,
+        }
+    )
+
+
+def injected(**changes: Any) -> Event:
+    """A latency on one of three instances of ``web``, whose group was whole again at once."""
+    return event(
+        **{
+            "status": Status.RECOVERED,
+            "method": "latency",
+            "attempted_at": at("12:00:05"),
+            "attempts": 1,
+            "terminated_at": None,
+            "recovered_at": at("12:01:14"),
+            "watch": Watch(checks=2, whole=2, whole_since=at("12:01:14")),
+            "hypothesis": Hypothesis((), (), 300),
+            "verdict": Verdict(
+                VerdictValue.HELD,
+                "the group recovered in 3 s, within 300 s; the unit has no success alarms",
+                at("12:01:17"),
+                at("12:00:05"),
+                at("12:01:14"),
+            ),
+            "injection": injection(),
+            **changes,
+        }
+    )
+
+
+NOT_OVER: Mapping[str, Any] = {"status": "", "over_at": None, "after": None, "proof": None}
+
+
+def running(**changes: Any) -> Event:
+    """A latency that was injected, and whose command runs."""
+    still = {"status": Status.RUNNING, "recovered_at": None, "watch": Watch(), "verdict": None}
+    return injected(**(still | {"injection": injection(**NOT_OVER)} | changes))
+
+
+def still_there(**changes: Any) -> Injection:
+    """A latency that a probe still found after its end; the instance is gone since."""
+    probe = Probe("b" * 32, at("12:02:41"), "c-9", at("12:02:44"), DELAYED)
+    proof = Proof(Way.REPLACED, at("12:03:00"), "the instance was terminated")
+    return injection(**({"after": probe, "proof": proof} | changes))
+
+
+def replaced(**changes: Any) -> Event:
+    """A latency that a probe still found after its end, so that Troop had the instance terminated."""
+    later = {
+        "terminated_at": at("12:02:45"),
+        "recovered_at": at("12:05:05"),
+        "watch": Watch(checks=4, whole=2, whole_since=at("12:05:05"), short_at=at("12:05:01")),
+        "stages": Stages(noticed=at("12:02:50"), launched=at("12:02:55"), in_service=at("12:05:00")),
+        "injection": still_there(),
+    }
+    return injected(**(later | changes))
 
 
 EARLIER_ITEM: Mapping[str, Any] = {

@@ -7,9 +7,12 @@ from datetime import date
 from pydantic import BaseModel, ConfigDict, Field
 
 from troop.chaos.events import Event, Status, to_url
+from troop.chaos.injection import Injection, Way
+from troop.chaos.proof import Presence, prove
 from troop.chaos.replacements import UNKNOWN, Build, Replacement, comparison, differences
 from troop.chaos.verdict import VerdictValue
 from troop.chaos.verdict_rules import recovery_bounds
+from troop.faults import find_lasting
 from troop.shared.api.models import Listing, Moment, Out
 from troop.shared.wiring import environment
 
@@ -46,10 +49,10 @@ class ReplacementOut(BaseModel):
 
 
 class HypothesisOut(Out):
-    """What the unit's policy expected of the termination."""
+    """What the unit's policy expected of the hit."""
 
     success_alarms: list[str] = Field(
-        description="Alarms that must not go off from the termination until the verdict; empty: the recovery decides"
+        description="Alarms that must not go off from the hit until the verdict; empty: the recovery decides"
     )
     stop_alarms: list[str] = Field(description="Alarms that stop chaos for the unit, without effect on the verdict")
     recovery_within: int | None = Field(
@@ -111,8 +114,103 @@ class AbortOut(Out):
     alarm: str
 
 
+class ReadingOut(Out):
+    """What a probe has read on the instance; null: it could not be read."""
+
+    boot: str = Field(description="The kernel's boot id")
+    qdiscs: int | None = Field(description="Queueing disciplines of tc of the kinds netem, ingress and prio")
+    drops: int | None = Field(description="Rules of iptables that drop packets")
+    stress: int | None = Field(description="Processes of stress-ng")
+    rollbacks: int | None = Field(description="Flag files and rollback scripts of AWS's documents")
+    hosts: int | None = Field(description="Lines of /etc/hosts that AWS's documents have added")
+    used: float | None = Field(description="How full the root volume is, in percent")
+    running: int | None = Field(description="Processes with the name of the fault; null also without a name")
+    missing: list[str] = Field(description="Programs and kernel modules of AWS's documents that do not exist")
+
+
+class ProbeOut(Out):
+    """A probe: the stack's document, which only reads."""
+
+    sent_at: Moment = Field(description="Just before its request")
+    answered_at: Moment | None = Field(description="When its answer was read; null without one")
+    reading: ReadingOut | None = Field(description="Its answer; null without one that counts")
+    failure: str = Field(description="Why it has no answer that counts, after it is over; empty otherwise")
+
+
+class EndRequestOut(Out):
+    """Troop asked for the fault's end before its time."""
+
+    at: Moment
+    why: str = Field(description="One sentence: chaos was halted, the unit has opted out, or an alarm went off")
+
+
+class ProofOut(Out):
+    """The proof that the fault is over."""
+
+    by: Way = Field(
+        description="probe: a probe found nothing of it, and the instance stays; replaced: Troop had to terminate the "
+        "instance; gone: the instance ended for another reason"
+    )
+    at: Moment = Field(description="When the fault was certainly over")
+    why: str = Field(description="One sentence")
+
+
+class InjectionOut(BaseModel):
+    """A lasting fault inside the instance, in the order in which it happens."""
+
+    model_config = ConfigDict(frozen=True)
+
+    parameters: dict[str, str] = Field(description="All parameters of the fault, with its defaults")
+    seconds: int = Field(description="How long it lasts; of kill, how long the process may be gone")
+    installs: bool = Field(description="Whether the owner allows AWS's document to install packages")
+    before: ProbeOut | None = Field(description="The probe before the fault; null until it is sent")
+    ends_by: Moment | None = Field(description="The latest moment at which the fault ends by itself; null before it")
+    packages: list[str] = Field(description="Packages that AWS's document has installed: they stay")
+    command_id: str = Field(description="Run Command's; empty before the request, and while its answer is not known")
+    end_request: EndRequestOut | None = Field(description="null unless Troop asked for an earlier end")
+    command_status: str = Field(
+        description="Run Command's final status of the command, such as Success or Cancelled, which proves nothing; "
+        "empty until it is seen"
+    )
+    over_at: Moment | None = Field(description="When that status was seen; null until then")
+    after: ProbeOut | None = Field(description="The last probe after the fault; null until it is sent")
+    presence: Presence = Field(
+        description="What the probes show now: GONE, PRESENT, or UNKNOWN if they cannot tell. Only GONE ends it"
+    )
+    finding: str = Field(description="The same in one sentence")
+    unproven: str = Field(
+        description="Why the fault is not proven to be over although its time is up, and the instance was not "
+        "terminated: a person must act; empty otherwise"
+    )
+    proof: ProofOut | None = Field(description="null until the end is proven")
+
+    @classmethod
+    def from_injection(cls, method: str, injection: Injection) -> InjectionOut:
+        """Returns the answer for the injection of an event with this method."""
+        fault = find_lasting(method)  # another version can have more
+        unknown = (Presence.UNKNOWN, "this version does not have the fault")
+        presence, finding = prove(fault, injection) if fault else unknown
+        return cls(
+            parameters=dict(injection.parameters),
+            seconds=injection.seconds,
+            installs=injection.installs,
+            before=ProbeOut.model_validate(injection.before) if injection.before else None,
+            ends_by=injection.ends_by,
+            packages=list(injection.packages),
+            command_id=injection.command_id,
+            end_request=EndRequestOut.model_validate(injection.end_request) if injection.end_request else None,
+            command_status=injection.status,
+            over_at=injection.over_at,
+            after=ProbeOut.model_validate(injection.after) if injection.after else None,
+            presence=presence,
+            finding=finding,
+            unproven=injection.unproven,
+            proof=ProofOut.model_validate(injection.proof) if injection.proof else None,
+        )
+
+
 class EventOut(BaseModel):
-    """A termination's record, from its claim to the group's recovery."""
+    """The record of a termination or of a lasting fault, from its claim to the group's recovery."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -128,20 +226,30 @@ class EventOut(BaseModel):
     group: str
     instance_id: str
     zone: str
-    method: str
+    method: str = Field(description="The name of the fault, such as crash or latency")
     rolled: float | None = Field(description="The day's roll, 0 to 1; null on demand")
     probability: float | None = Field(description="The probability that the roll was compared with; null on demand")
     desired: int = Field(description="Desired capacity at the claim, in the group's own units")
     execution: str
     deadline: Moment | None = Field(description="A claim is not carried out later than this; null for a leashed record")
-    terminated_at: Moment | None
+    hit_at: Moment | None = Field(
+        description="When the fault hit: AWS accepted the termination, or was asked to inject the lasting fault; null "
+        "before, and if nothing was sent"
+    )
+    terminated_at: Moment | None = Field(
+        description="When Troop had the instance terminated; null for a lasting fault on an instance that stays"
+    )
+    recovers_from: Moment | None = Field(
+        description="From then on the recovery counts: terminated_at, or the proven end of a lasting fault on an "
+        "instance that Troop did not terminate; null before"
+    )
     recover_by: Moment | None = Field(description="A group that has not recovered by then is UNRECOVERED")
     recovered_at: Moment | None
     recovery_seconds: float | None = Field(
-        description="Seconds from the termination to the first check that found the group recovered"
+        description="Seconds from recovers_from to the first check that found the group recovered"
     )
     recovery_at_least: float | None = Field(
-        description="Seconds that the recovery took at least: from the termination to short_at"
+        description="Seconds that the recovery took at least: from recovers_from to short_at"
     )
     short_at: Moment | None = Field(
         description="The last moment at which the group had certainly not recovered: a check found it so, or no "
@@ -153,7 +261,7 @@ class EventOut(BaseModel):
         description="From then on the success alarms of the recovered group can be judged; null without any"
     )
     verdict: VerdictOut | None = Field(
-        description="null before it is given, without a termination, and for events of earlier versions"
+        description="null before it is given, if nothing hit, and for events of earlier versions"
     )
     abort: AbortOut | None = Field(description="null if no alarm of the unit went off")
     os_shutdown: bool | None = Field(
@@ -161,9 +269,12 @@ class EventOut(BaseModel):
         "where EC2 rejects a termination without it. null before the call to AWS, and for events of "
         "versions that did not record it"
     )
+    injection: InjectionOut | None = Field(
+        description="What is recorded of a lasting fault inside the instance; null for a termination"
+    )
     detail: str
     launch_failure: str = Field(
-        description="Auto Scaling's message about its last scaling activity since the termination that failed; empty "
+        description="Auto Scaling's message about its last scaling activity since the hit that failed; empty "
         "without one"
     )
     build: BuildOut | None = Field(
@@ -193,8 +304,10 @@ class EventOut(BaseModel):
             desired=event.desired,
             execution=event.execution,
             deadline=event.deadline,
+            hit_at=event.hit_at,
             terminated_at=event.terminated_at,
-            recover_by=event.terminated_at + environment.recovery_timeout() if event.terminated_at else None,
+            recovers_from=event.recovers_from,
+            recover_by=event.recovers_from + environment.recovery_timeout() if event.recovers_from else None,
             recovered_at=event.recovered_at,
             recovery_seconds=event.recovery_seconds,
             recovery_at_least=bounds[0] if (bounds := recovery_bounds(event)) else None,
@@ -205,6 +318,7 @@ class EventOut(BaseModel):
             verdict=VerdictOut.model_validate(event.verdict) if event.verdict else None,
             abort=AbortOut.model_validate(event.abort) if event.abort else None,
             os_shutdown=event.os_shutdown,
+            injection=InjectionOut.from_injection(event.method, event.injection) if event.injection else None,
             detail=event.detail,
             launch_failure=event.launch_failure,
             build=BuildOut.model_validate(event.build) if event.build else None,

@@ -27,16 +27,19 @@ LONGEST_KEY = 2048
 
 
 @router.get(
-    "/events", operation_id="list_events", summary="Terminations, newest first", responses=answers("A page", 400)
+    "/events",
+    operation_id="list_events",
+    summary="Terminations and lasting faults, newest first",
+    responses=answers("A page", 400),
 )
 def list_events(
-    unit: Annotated[str | None, Query(min_length=1, max_length=255, description="Terminations of this unit")] = None,
+    unit: Annotated[str | None, Query(min_length=1, max_length=255, description="Events of this unit")] = None,
     group: Annotated[
         str | None,
-        Query(min_length=1, max_length=255, description="Terminations of the Auto Scaling group of this name"),
+        Query(min_length=1, max_length=255, description="Events of the Auto Scaling group of this name"),
     ] = None,
     status: Annotated[Status | None, Query()] = None,
-    verdict: Annotated[VerdictValue | None, Query(description="Terminations with this verdict")] = None,
+    verdict: Annotated[VerdictValue | None, Query(description="Events with this verdict")] = None,
     since: Annotated[UtcMoment | None, Query(description="From this moment on (ISO 8601 with offset)")] = None,
     until: Annotated[UtcMoment | None, Query(description="Before this moment (ISO 8601 with offset)")] = None,
     limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE)] = 25,
@@ -59,7 +62,7 @@ def list_events(
 @router.get(
     "/events/<id>",
     operation_id="get_event",
-    summary="One termination",
+    summary="One termination or lasting fault",
     responses=answers("The event", 400, 404) | MALFORMED,
 )
 def get_event(id: Annotated[str, Path(max_length=1024, description="The id from GET /events")]) -> EventOut:

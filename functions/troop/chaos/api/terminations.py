@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from troop.chaos.api.event_models import EventOut
+from troop.chaos.api.unit_models import METHODS
 from troop.chaos.events import to_url
 from troop.chaos.flows.on_demand import NotAllowedError, OtherGroupError, RefusedError
 from troop.chaos.wiring import services
@@ -34,7 +35,7 @@ def _one_fault(value: Any) -> str | None:
 
 
 class TerminationIn(In):
-    """A termination to request."""
+    """A termination, or a lasting fault, to request."""
 
     group: str = Field(
         min_length=1,
@@ -46,12 +47,13 @@ class TerminationIn(In):
         min_length=1,
         max_length=LONGEST_KEY,
         pattern=KEY_PATTERN,
-        description="Idempotency key, chosen by the caller: repeating it terminates nothing new",
+        description="Idempotency key, chosen by the caller: repeating it hits nothing more",
     )
     method: Annotated[str | None, BeforeValidator(_one_fault)] = Field(
         None,
         max_length=LONGEST,
-        description="A fault with its parameters, as in: latency delay=200; the unit's policy decides if omitted",
+        description="One fault, with its parameters as in latency delay=200 seconds=60. If omitted, the roll of the "
+        f"day chooses one of the unit's policy. {METHODS}",
     )
 
 
@@ -73,15 +75,13 @@ _ANSWERS = answers("", 400, 404) | {
 }  # fmt: skip
 
 
-@router.post(
-    "/terminations", operation_id="terminate", summary="Terminate an instance of a group now", responses=_ANSWERS
-)
+@router.post("/terminations", operation_id="terminate", summary="Hit an instance of a group now", responses=_ANSWERS)
 def terminate(body: Annotated[TerminationIn, Body()]) -> Response[Any]:
-    """Terminates an instance of a group. Ignores probability, calendar and freezes; obeys halt, leash, opt-out,
-    protection, minimum size, health, alarms and caps. Counts as the unit's termination of the day, unless it is
-    abandoned. When the answer arrives, the instance is claimed and recorded; a workflow carries out the claim and
-    watches the group. The header Location points to the event. Repeating the key returns the recorded event, so a
-    retry is safe after any failure.
+    """Terminates an instance of a group, or injects a lasting fault into one. Ignores probability, calendar and
+    freezes; obeys halt, leash, opt-out, protection, minimum size, health, alarms and caps, and for a lasting fault the
+    owner's consent. Counts as the unit's hit of the day, unless it is abandoned. When the answer arrives, the instance
+    is claimed and recorded; a workflow carries out the claim and watches the group. The header Location points to the
+    event. Repeating the key returns the recorded event, so a retry is safe after any failure.
 
     Finds the unit's groups in 3 calls, or lists all groups, as a tick does, if a pattern of troop:units names the
     unit. Lists all protected instances. In addition it costs 3 calls, one call for each load balancer or target group

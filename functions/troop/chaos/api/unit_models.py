@@ -17,7 +17,6 @@ from troop.chaos.outlook import TAKING_PART
 from troop.chaos.policy import LONGEST_ALARM, LONGEST_RECOVERY, MOST_ALARMS, PARSERS
 from troop.chaos.units import unit_to_url
 from troop.faults import FAULTS, LASTING
-from troop.faults.fault import Fault
 from troop.faults.lasting_fault import LastingFault
 from troop.shared import moments, values
 from troop.shared.api.models import In, Listing, Moment, Out, listed
@@ -76,7 +75,7 @@ class GroupOut(BaseModel):
     probability: float
     min_healthy: int
     calendar: str
-    method: str
+    method: str = Field(description="The faults that may hit, of which the roll of the day chooses one")
     owner: str = Field(description="Its owner; empty if not set")
     reason: str = Field(description="The reason for its opt-out; empty if not set")
     until: date | None = Field(
@@ -257,8 +256,17 @@ def _as_stored(key: str) -> BeforeValidator:
 _Text = Annotated[str, Field(min_length=1, max_length=256, pattern=r"\S")]
 _Name = Annotated[str, Field(min_length=1, max_length=LONGEST_ALARM, pattern=r"\S")]
 _Alarms = Annotated[list[_Name], Field(max_length=MOST_ALARMS)]
-_FAULTS: tuple[Fault | LastingFault, ...] = (*FAULTS, *LASTING)
 _Choices = Annotated[str, Field(min_length=1, max_length=LONGEST)]
+
+
+def _summary(fault: LastingFault) -> str:
+    """Describes a lasting fault with its parameters: those without a default must be set."""
+    parameters = [one.name if one.default is None else f"{one.name}={one.default}" for one in fault.parameters]
+    return f"{fault.name}: {fault.summary} ({', '.join(parameters)})"
+
+
+METHODS = "; ".join([*(f"{fault.name}: {fault.summary}" for fault in FAULTS), *map(_summary, LASTING)])
+"""All faults, for descriptions; lasting ones with their parameters."""
 
 
 class UnitPatch(In):
@@ -303,8 +311,8 @@ class UnitPatch(In):
     )
     method: Annotated[_Choices | None, _as_stored("method")] = Field(
         None,
-        description="The faults that may hit, with parameters and separated by commas, as in: crash, cpu load=80; "
-        + "; ".join(f"{fault.name}: {fault.summary}" for fault in _FAULTS),
+        description="One or more faults with commas between them, of which the roll of the day chooses one. Parameters "
+        f"follow the name, as in latency delay=200 seconds=60. {METHODS}",
     )
     unrecovered: Literal[False] = Field(
         False, description="If sent as false, returns a unit that did not recover, or was broken, to chaos"

@@ -134,6 +134,13 @@ class TestPolicy:
         assert [c["changes"]["min_healthy"]["new"] for c in unit["changes"]] == [8, 7, 6, 5, 4]
         assert unit["version"] == 7
 
+    def test_a_method_is_a_set_of_faults_with_parameters_as_one_text(self, account: Account) -> None:
+        account.group("web")
+        unit = patch("/groups/web", {"method": "latency  seconds=60 delay=300,crash"})
+        assert unit["item"]["method"] == unit["policy"]["method"]["value"] == "crash, latency delay=300 seconds=60"
+        (row,) = get("/groups")["groups"]
+        assert row["method"] == "crash, latency delay=300 seconds=60"
+
     def test_the_same_again_changes_nothing(self, account: Account) -> None:
         changes = {"opt_out": True, "probability": 0.25, "stop_alarms": ["a"], "until": "2026-12-04", "method": None}
         first = patch("/groups/web", changes)
@@ -166,6 +173,8 @@ class TestPolicy:
             ({"until": "2026-13-01"}, "body.until: is '2026-13-01', must be a date as YYYY-MM-DD"),
             ({"calendar": "moon"}, "body.calendar: is 'moon', must be one of default, night"),
             ({"method": "gently"}, "body.method: is 'gently', must be one of crash, shutdown, drain"),
+            ({"method": "cpu lode=80"}, "must be cpu with parameters of load, processors, seconds, not lode"),
+            ({"method": ["crash"]}, "must be text of at most 1000 characters: one or more of crash, shutdown, drain"),
             ({"stop_alarms": [""]}, "body.stop_alarms: is [''], must be names separated by commas"),
             ({"recovery_within": 0}, "body.recovery_within: is 0, must be a whole number from 1 to 86400"),
             ({"optout": True}, "body: optout is unknown, must be spelled opt_out"),

@@ -12,11 +12,23 @@ import pytest
 from handlers import api
 from tests.unit.account.account import FRIDAY, OVERDUE, Account, calls, changing
 from tests.unit.account.asking import ask
-from tests.unit.chaos.build import EARLIER_ITEM, TARGETS, event, judged
+from tests.unit.chaos.build import (
+    EARLIER_ITEM,
+    NOT_OVER,
+    TARGETS,
+    event,
+    injected,
+    injection,
+    judged,
+    replaced,
+    running,
+    still_there,
+)
 from troop.chaos.aws import event_queries
 from troop.chaos.aws.event_items import to_item
 from troop.chaos.aws.event_queries import EXAMINED, READS
 from troop.chaos.events import Event, Status, to_url
+from troop.chaos.injection import EndRequest
 from troop.chaos.replacements import Build, Replacement
 from troop.chaos.verdict import VerdictValue
 from troop.shared.api import cursors
@@ -75,7 +87,9 @@ def test_newest_first_with_everything_a_reader_needs(account: Account) -> None:
         "desired": 3,
         "execution": "arn:execution",
         "deadline": "2026-11-20T20:10:00.000Z",
+        "hit_at": "2026-11-20T22:47:00.000Z",
         "terminated_at": "2026-11-20T22:47:00.000Z",
+        "recovers_from": "2026-11-20T22:47:00.000Z",
         "recover_by": "2026-11-20T23:17:00.000Z",
         "recovered_at": "2026-11-20T22:47:42.000Z",
         "recovery_seconds": 42.0,
@@ -87,6 +101,7 @@ def test_newest_first_with_everything_a_reader_needs(account: Account) -> None:
         "verdict": None,
         "abort": None,
         "os_shutdown": None,
+        "injection": None,
         "detail": "",
         "launch_failure": "",
         "build": {"template": "lt-1:3", "instance_type": "c7g.large", "image": "ami-1"},
@@ -141,6 +156,52 @@ def test_an_event_tells_its_stages_its_verdict_and_what_led_to_it(account: Accou
     }
     assert body["settles_at"] == "2026-11-20T20:06:12.000Z"
     assert body["abort"] == {"at": "2026-11-20T20:01:30.000Z", "alarm": "web-errors"}
+
+
+def test_a_lasting_fault_tells_its_probes_its_command_and_its_proof(account: Account) -> None:
+    _put(account, injected())
+    body = _get(f"/events/{to_url('2026-11-20#web')}")[1]
+    assert (body["method"], body["status"], body["terminated_at"]) == ("latency", "RECOVERED", None)
+    assert (body["hit_at"], body["recovers_from"]) == ("2026-11-20T20:00:05.000Z", "2026-11-20T20:01:11.000Z")
+    assert (body["recovery_seconds"], body["recover_by"]) == (3.0, "2026-11-20T20:31:11.000Z")
+    record = body["injection"]
+    clean = {"boot": "b007" * 9, "qdiscs": 0, "drops": 0, "stress": 0, "rollbacks": 0, "hosts": 0}
+    clean |= {"used": 41.0, "running": None, "missing": []}
+    assert record["before"] == {
+        "sent_at": "2026-11-20T20:00:01.000Z",
+        "answered_at": "2026-11-20T20:00:04.000Z",
+        "reading": clean,
+        "failure": "",
+    }
+    assert record["after"]["reading"] == clean
+    assert (record["parameters"]["delay"], record["seconds"], record["ends_by"]) == (
+        "200",
+        60,
+        "2026-11-20T20:01:35.000Z",
+    )
+    assert (record["command_status"], record["over_at"]) == ("Success", "2026-11-20T20:01:08.000Z")
+    assert (record["presence"], record["finding"]) == ("GONE", "a probe found no trace of it")
+    proof = {"by": "probe", "at": "2026-11-20T20:01:11.000Z", "why": "a probe found no trace of it"}
+    assert (record["proof"], record["end_request"], record["unproven"]) == (proof, None, "")
+
+
+def test_a_lasting_fault_that_runs_is_not_proven_to_be_over(account: Account) -> None:
+    request = EndRequest(OVERDUE, "chaos was halted")
+    _put(account, running(injection=injection(end_request=request, unproven="the instance is protected", **NOT_OVER)))
+    (body,) = _get("/events", status="RUNNING")[1]["events"]
+    assert (body["recovers_from"], body["recover_by"], body["recovery_seconds"]) == (None, None, None)
+    assert body["injection"]["presence"] == "UNKNOWN"
+    assert body["injection"]["end_request"] == {"at": "2026-11-20T22:46:00.000Z", "why": "chaos was halted"}
+    assert (body["injection"]["unproven"], body["injection"]["proof"]) == ("the instance is protected", None)
+
+
+def test_an_instance_that_was_replaced_recovers_from_its_termination(account: Account) -> None:
+    _put(account, replaced(injection=still_there(packages=("jq",))))
+    body = _get(f"/events/{to_url('2026-11-20#web')}")[1]
+    assert body["recovers_from"] == body["terminated_at"] == "2026-11-20T20:02:45.000Z"
+    assert body["injection"]["presence"] == "PRESENT"
+    assert body["injection"]["finding"] == "a probe found qdiscs 1, before 0, rollbacks 2, before 0"
+    assert (body["injection"]["proof"]["by"], body["injection"]["packages"]) == ("replaced", ["jq"])
 
 
 def test_an_item_of_an_earlier_version_has_neither_stages_nor_a_verdict(account: Account) -> None:

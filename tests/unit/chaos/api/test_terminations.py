@@ -216,6 +216,14 @@ def test_unknown_groups_and_bad_requests(account: Account) -> None:
     assert post("nobody")[0] == 404
     assert post(key="a#b")[0] == 400
     assert post(method="nuke")[0] == 400
+    for method, words in (
+        ("crash, latency", "must be one fault"),
+        ("latency delay=fast", "latency with delay as a whole number from 1 to 5,000"),
+        ("kill", "kill with process, such as kill process=..."),
+    ):
+        status, answer = post(method=method)
+        assert status == 400
+        assert words in answer["message"], answer
     assert ask("POST", "/terminations", {"group": "web"})[0] == 400
     status, answer = ask("POST", "/terminations", {"group": "web", "key": "x"})
     assert status == 400

@@ -20,6 +20,7 @@ from infra import permissions
 from infra.data import Data, make_queue
 from infra.functions import Functions
 from infra.keys import data_key
+from troop.chaos.events import Status
 from troop.chaos.notifications import LATER_VERDICTS, NEWS
 from troop.shared.state_keys import SELF_HALT, STRAYS, SWITCH
 from troop.shared.variables import Variable
@@ -107,7 +108,9 @@ class Notifications(Construct):
 def _steps() -> Iterable[dict[str, Any]]:
     """Yields filters for the writes of an event that are news, which saves the calls for all others."""
     for before, after in NEWS.items():
-        images = {"OldImage": [before.value], "NewImage": [status.value for status in after]}
+        # A write that leaves the status can still be news of a fault's end.
+        same = [Status.RUNNING] if before is Status.RUNNING else []
+        images = {"OldImage": [before.value], "NewImage": [status.value for status in (*same, *after)]}
         yield {"dynamodb": {image: {"status": {"S": statuses}} for image, statuses in images.items()}}
     for status, verdict in LATER_VERDICTS.items():
         judged = {"verdict": {"M": {"value": {"S": [verdict.value]}}}}

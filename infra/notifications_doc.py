@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -12,6 +12,7 @@ from infra import ROOT
 from infra.generated import filled, table
 from troop.chaos.changes import Change
 from troop.chaos.events import Abort, Event, Status
+from troop.chaos.injection import EndRequest, Injection, Proof, Way
 from troop.chaos.letter import bounds, letter
 from troop.chaos.notifications import (
     DETAIL_TYPES,
@@ -36,7 +37,7 @@ PATH = ROOT / "docs" / "reference" / "notifications.md"
 SCHEMA = ROOT / "docs" / "reference" / "notifications.schema.json"
 
 PARTS = {
-    "event_fields": "terminations",
+    "event_fields": "events",
     "slow": "slow recoveries",
     "self_halt": "the deployment's own halt",
     "who": "changes",
@@ -47,11 +48,12 @@ PARTS = {
 }
 """Part of the schema -> which notifications have its fields."""
 
-WIDER = {"slow recoveries": ("terminations",)}
+WIDER = {"slow recoveries": ("events",)}
 """Notifications that are some of others, and have their fields."""
 
 IN_FULL = (
     Kind.BROKEN,
+    Kind.PROVEN,
     Kind.SLOW_RECOVERY,
     Kind.HALTED_ITSELF,
     Kind.HALTED,
@@ -122,6 +124,46 @@ _ENDS: Mapping[Status, Mapping[str, Any]] = {
     Status.GROUP_DELETED: {"detail": "the group is gone"},
     Status.ABANDONED: {"terminated_at": None, "os_shutdown": None, "detail": "chaos was halted first"},
 }
+_INJECTION = Injection(
+    parameters={"delay": "200", "jitter": "10", "sources": "ALL", "direction": "egress", "seconds": "300"},
+    ends_by=_after(336),
+    packages=("jq",),
+    command_id="0831e1a8-a1ac-4257-a1fd-c831b48d9e2a",
+)
+_ENDED = replace(
+    _INJECTION,
+    end_request=EndRequest(_after(122), "alarm web-errors went off"),
+    status="Cancelled",
+    over_at=_after(124),
+    proof=Proof(Way.PROBE, _after(141), "a probe found no trace of it"),
+)
+_INJECTED = replace(
+    _EVENT,
+    status=Status.RUNNING,
+    method="latency",
+    attempted_at=_after(6.2),
+    os_shutdown=None,
+    terminated_at=None,
+    injection=_INJECTION,
+)
+_FAULTS: Sequence[tuple[Event, Status, float]] = (
+    (_INJECTED, Status.CLAIMED, 6.2),
+    (replace(_INJECTED, injection=replace(_ENDED, status="", over_at=None, proof=None)), Status.RUNNING, 122),
+    (replace(_INJECTED, injection=replace(_ENDED, end_request=None)), Status.RUNNING, 141),
+    (
+        replace(
+            _INJECTED,
+            status=Status.TERMINATED,
+            terminated_at=_after(416),
+            detail="a probe found qdiscs 1, before 0",
+        ),
+        Status.RUNNING,
+        416,
+    ),
+    (replace(_INJECTED, injection=replace(_INJECTION, unproven="the instance is protected")), Status.RUNNING, 416),
+)
+"""Writes of a lasting fault: the event after the write, its status before, and the seconds since the claim."""
+
 _SWITCHES = [(key, new) for key in ("halted", "leashed", "reaper_off", "schedules_off") for new in (True, False)]
 
 
@@ -160,6 +202,8 @@ def examples() -> Iterator[Notification]:
         seconds = {Status.RECOVERED: 318, Status.UNRECOVERED: 1805, Status.GROUP_DELETED: 60}.get(status, 2)
         event = replace(_EVENT, status=status, **end)
         yield from event_notifications(_NAME, event, before, _AT + timedelta(seconds=seconds), 95.0)
+    for event, before, second in _FAULTS:
+        yield from event_notifications(_NAME, event, before, _after(second))
     yield from self_halt_notifications(
         _NAME,
         SelfHalt(

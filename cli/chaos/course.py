@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from troop.chaos.events import OPEN, Status
+from troop.chaos.injection import Way
 from troop.chaos.stages import source_name
 from troop.chaos.verdict import VerdictValue
 from troop.shared import moments
@@ -30,7 +31,7 @@ class Step:
         name: unique in the event, such as ``noticed``, or ``healthy in`` and a traffic source.
         words: what happened.
         at: when, as the API gives it; None if not known.
-        after: the time from the termination in words; or why there is none.
+        after: the time from the hit in words; or why there is none.
     """
 
     name: str
@@ -39,27 +40,98 @@ class Step:
     after: str
 
 
+def fault(event: Mapping[str, Any]) -> str:
+    """Returns the fault of an event with all its parameters, as people write it."""
+    return str(event.get("fault") or event["method"])  # earlier versions have only the method
+
+
+def hit_at(event: Mapping[str, Any]) -> str | None:
+    """Returns when the fault hit: the request to terminate, or to inject; None before, and if nothing was sent."""
+    return event.get("hit_at") or event.get("terminated_at")
+
+
+def recovers_from(event: Mapping[str, Any]) -> str | None:
+    """Returns the moment from which the recovery counts; None before."""
+    return event.get("recovers_from") or event.get("terminated_at")
+
+
+def victim_stays(event: Mapping[str, Any]) -> bool:
+    """Checks whether a lasting fault left its instance in service: a probe has proven that it is over."""
+    return ((event.get("injection") or {}).get("proof") or {}).get("by") == Way.PROBE
+
+
 def steps(event: Mapping[str, Any]) -> list[Step]:
-    """Returns the steps in their order, those without a known moment too. An event without a termination has none.
+    """Returns the steps in their order, those without a known moment too. An event in which nothing hit has none,
+    except for the probe before a lasting fault.
 
     Args:
         event: as GET /events/{id} returns it; one of an earlier version lacks the stages.
     """
-    began = event.get("terminated_at")
-    if not began:
+    began = hit_at(event)
+    injection = event.get("injection")
+    if not began and not (injection and injection["before"]):
         return []
-    taken = [Step("terminated", f"{event['instance_id']} was terminated", began, duration(0)), *_stages(event, began)]
+    if injection:
+        taken = list(_fault_steps(event, injection, began))
+    else:
+        taken = [_step("terminated", f"{event['instance_id']} was terminated", began, began)]
+    if began and not victim_stays(event) and (not injection or recovers_from(event)):
+        taken += _stages(event, began)
     if recovered := event.get("recovered_at"):
-        taken.append(Step("recovered", "the group had recovered", recovered, recovery(event)))
+        took = recovery(event)
+        after = f"{_after(began, recovered)} (recovery {took})" if injection and began else took
+        taken.append(Step("recovered", "the group had recovered", recovered, after))
     elif event["status"] == Status.UNRECOVERED:
         taken.append(Step("unrecovered", "the group did not recover in time", None, ""))
     if verdict := event.get("verdict"):
-        taken.append(Step("verdict", f"verdict: {verdict['value']}", verdict["at"], _after(began, verdict["at"])))
+        taken.append(_step("verdict", f"verdict: {verdict['value']}", verdict["at"], began))
     if abort := event.get("abort"):
         words = f"alarm {abort['alarm']} went off: no further chaos for the unit"
         place = 1 + max((n for n, one in enumerate(taken) if one.at and one.at <= abort["at"]), default=0)
-        taken.insert(place, Step("abort", words, abort["at"], _after(began, abort["at"])))
+        taken.insert(place, _step("abort", words, abort["at"], began))
     return taken
+
+
+def _step(name: str, words: str, at: str | None, began: str | None, without: str = "") -> Step:
+    """Returns a step with the time from the hit; before it ``before``, and without a moment what is said then."""
+    if not at:
+        return Step(name, words, at, without)
+    return Step(name, words, at, "before" if not began or at < began else _after(began, at))
+
+
+def _fault_steps(event: Mapping[str, Any], injection: Mapping[str, Any], began: str | None) -> Iterator[Step]:
+    """Yields the steps of a lasting fault up to its proof, and to the termination that replaces one."""
+    is_open = event["status"] in _OPEN
+    if before := injection["before"]:
+        words = before["failure"] or ("no answer" if before["reading"] is None else "the instance answered")
+        at = before["answered_at"] or before["sent_at"]
+        yield Step("before", f"probe before the fault: {words}", at, "before")
+    if not began:
+        return
+    yield _step("injected", f"{fault(event)} was injected into {event['instance_id']}", began, began)
+    if request := injection["end_request"]:
+        yield _step("end", f"asked to end: {request['why']}", request["at"], began)
+    status = injection["command_status"]
+    words = f"the command was over ({status}, which proves nothing)" if status else "the command was over"
+    yield _step("over", words, injection["over_at"], began, _expected(injection, is_open))
+    proof = injection["proof"]
+    if (after := injection["after"]) and not (proof and proof["by"] == Way.PROBE):
+        words = injection["finding"] if after["reading"] else after["failure"] or "no answer yet"
+        at = after["answered_at"] or after["sent_at"]
+        yield _step("after", f"last probe: {injection['presence']}: {words}", at, began)
+    if injection["unproven"]:
+        yield Step("unproven", f"the fault is not proven to be over, act now: {injection['unproven']}", None, "still")
+    if terminated := event.get("terminated_at"):
+        yield _step("replaced", f"{event['instance_id']} was terminated: the end was not proven", terminated, began)
+    words = f"proven to be over: {proof['why']}" if proof else "proof that the fault is over"
+    yield _step("proof", words, proof["at"] if proof else None, began, "not yet" if is_open else "none")
+
+
+def _expected(injection: Mapping[str, Any], is_open: bool) -> str:
+    """Returns what is said of a command that is not over."""
+    if not is_open:
+        return "not known"
+    return f"by {injection['ends_by']}" if injection["ends_by"] else "not yet"
 
 
 def _stages(event: Mapping[str, Any], began: str) -> Iterator[Step]:
@@ -91,7 +163,7 @@ def recovery(event: Mapping[str, Any]) -> str:
 
 
 def hypothesis(event: Mapping[str, Any]) -> str:
-    """Returns what the unit's policy expected of the termination."""
+    """Returns what the unit's policy expected of the hit."""
     expected = event.get("hypothesis")
     if expected is None:
         return "not recorded: an earlier version claimed it"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
+from cli.chaos.course import victim_stays
 from cli.chaos.stage_times import stage_seconds
 from cli.client.client import TroopClient
 from cli.shared import times
@@ -99,6 +100,8 @@ def outcome_of(event: Mapping[str, Any]) -> Outcome:
         method=event["method"],
         seconds=event.get("recovery_seconds"),
         stages=stage_seconds(event),
+        lasting=bool(event.get("injection")),
+        stays=victim_stays(event),
         verdict=verdict_word(
             status, verdict["value"] if verdict else None, status is Status.RECOVERED and bool(event.get("settles_at"))
         ),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from cli.chaos import course
 from troop.chaos import stage_times
 from troop.chaos.stages import HealthySince, Stages
 from troop.shared import moments
@@ -24,7 +25,8 @@ def stage_seconds(event: Mapping[str, Any]) -> dict[str, float]:
         in_service=_moment(stages["in_service"]),
         healthy=tuple(HealthySince(one["source"], _moment(one["at"])) for one in stages["healthy"]),
     )
-    return stage_times.stage_seconds(_moment(event.get("terminated_at")), read, _moment(event.get("recovered_at")))
+    began = None if course.victim_stays(event) else course.recovers_from(event)
+    return stage_times.stage_seconds(_moment(began), read, _moment(event.get("recovered_at")))
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -1,4 +1,4 @@
-"""Summarises a year of terminations for the page: counts of each day, recoveries of each week, and slow ones. Pure."""
+"""Summarises a year of hits for the page: counts of each day, recoveries of each week, and slow ones. Pure."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from datetime import date, timedelta
 from statistics import median
 from typing import Any
 
+from cli.chaos import course
 from cli.chaos.stage_times import stage_seconds
-from troop.chaos.slowness import RECENT, Compared, Slowness, usual
+from troop.chaos.slowness import RECENT, Compared, Slowness, likeness, usual
 from troop.shared import moments
 
 DAYS = 365
@@ -18,12 +19,12 @@ LATELY_DAYS = 30
 MOST_SLOWER = 3
 """The most slow units that are named."""
 
-_HAPPENED = frozenset({"TERMINATED", "RECOVERED", "UNRECOVERED", "GROUP_DELETED"})
-"""Statuses of events whose instance Troop terminated."""
+_HAPPENED = frozenset({"RUNNING", "TERMINATED", "RECOVERED", "UNRECOVERED", "GROUP_DELETED"})
+"""Statuses of events in which an instance was hit."""
 
 
 def days(events: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
-    """Counts the events of each local day: terminations, those not recovered, and those that the leash prevented.
+    """Counts the events of each local day: hits, those not recovered, and those that the leash prevented.
 
     Days without any are omitted; the order is that of time.
     """
@@ -32,20 +33,20 @@ def days(events: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
         status = str(event["status"])
         if status not in _HAPPENED and status != "LEASHED":
             continue
-        day = counts.setdefault(str(event["day"]), {"terminations": 0, "unrecovered": 0, "leashed": 0})
-        day["terminations"] += status in _HAPPENED
+        day = counts.setdefault(str(event["day"]), {"hits": 0, "unrecovered": 0, "leashed": 0})
+        day["hits"] += status in _HAPPENED
         day["unrecovered"] += status == "UNRECOVERED"
         day["leashed"] += status == "LEASHED"
     return dict(sorted(counts.items()))
 
 
 def weeks(events: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Summarises the recovery times of each week, oldest first: its Monday, their number, median and maximum in
-    seconds. Weeks without a recovery are omitted.
+    """Summarises the recovery times of each week after terminations, oldest first: its Monday, their number, median and
+    maximum in seconds. Weeks without a recovery are omitted.
     """
     seconds: dict[str, list[float]] = {}
     for event in events:
-        if event.get("recovery_seconds") is not None:
+        if event.get("recovery_seconds") is not None and not event.get("injection"):
             day = date.fromisoformat(str(event["day"]))
             seconds.setdefault((day - timedelta(days=day.weekday())).isoformat(), []).append(event["recovery_seconds"])
     return [
@@ -58,7 +59,8 @@ def recoveries(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Returns the last recoveries of one unit, oldest first, and the seconds that its newest method usually takes.
 
     A recovery is slow by the unit's earlier ones by the same method. An event that has not recovered in time has no
-    ``seconds``; ``stages`` has those of each stage. ``verdict`` is its value, None without one. The usual time is None
+    ``seconds``; ``stages`` has those of each stage, and ``lasting`` says that it
+    counts from a lasting fault's end. ``verdict`` is its value, None without one. The usual time is None
     while the unit has too few recoveries.
 
     Args:
@@ -68,8 +70,8 @@ def recoveries(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     compared: list[Compared[str]] = []
     for event in events:
         if (seconds := event.get("recovery_seconds")) is not None:
-            at, method = moments.parse(event["at"]), str(event.get("method"))
-            compared += slowness.add(event["unit"], method, at, seconds, event["event_id"])
+            at = moments.parse(event["at"])
+            compared += slowness.add(event["unit"], _likeness(event), at, seconds, event["event_id"])
     compared += slowness.rest()
     slow = {one.subject for one in compared if one.is_slow}
     shown = [e for e in events if e.get("recovery_seconds") is not None or e["status"] == "UNRECOVERED"]
@@ -80,11 +82,16 @@ def recoveries(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             "seconds": event.get("recovery_seconds"),
             "slow": event["event_id"] in slow,
             "stages": stage_seconds(event),
+            "lasting": bool(event.get("injection")),
             "verdict": (event.get("verdict") or {}).get("value"),
         }
         for event in reversed(shown[:LAST])
     ]
     return {"points": points, "usual": _usual_next(shown)}
+
+
+def _likeness(event: Mapping[str, Any]) -> str:
+    return likeness(str(event.get("method")), course.victim_stays(event))
 
 
 def _usual_next(events: Sequence[Mapping[str, Any]]) -> float | None:
@@ -97,7 +104,7 @@ def _usual_next(events: Sequence[Mapping[str, Any]]) -> float | None:
             event["recovery_seconds"]
             for event in events
             if event.get("recovery_seconds") is not None
-            and event.get("method") == events[0].get("method")
+            and _likeness(event) == _likeness(events[0])
             and newest - moments.parse(event["at"]) <= RECENT
         ]
     )
@@ -119,8 +126,8 @@ def lately(events: Iterable[Mapping[str, Any]], since: date) -> dict[str, Any]:
         if recent and event["status"] == "UNRECOVERED":
             unrecovered.add(unit)
         if seconds is not None:
-            at, method = moments.parse(event["at"]), str(event.get("method"))
-            compared += slowness.add(unit, method, at, seconds, unit if recent else None)
+            at = moments.parse(event["at"])
+            compared += slowness.add(unit, _likeness(event), at, seconds, unit if recent else None)
     compared += slowness.rest()
     judged = {one.subject for one in compared if one.usually is not None}
     slower: dict[str, float] = {}

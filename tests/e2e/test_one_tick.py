@@ -411,7 +411,7 @@ def test_weekly_letter_reaches_those_who_listen(deployment: Deployment) -> None:
     deployment.write_letter()
     letter = deployment.news.first(lambda document: document["kind"] == "weekly-letter")  # type: ignore[attr-defined]
     SCHEMA.validate(letter)
-    assert letter["letter"] == [f"{letter['first']} to {letter['last']}: no terminations."]
+    assert letter["letter"] == [f"{letter['first']} to {letter['last']}: no hits."]
     report = deployment.view.api.get("events", {"limit": "100"}).body["events"]
     assert report, "those of today are no part of the last week"
 

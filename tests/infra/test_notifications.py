@@ -81,6 +81,9 @@ def matches(pattern: Any, content: Any) -> bool:
         ("TERMINATED", "GROUP_DELETED", True),
         ("CLAIMED", "ABANDONED", True),
         ("CLAIMED", "GONE_ELSEWHERE", True),
+        ("CLAIMED", "RUNNING", True),
+        ("RUNNING", "RUNNING", True),  # a proof, a request to end, or none of them
+        ("RUNNING", "RECOVERED", True),
     ],
 )
 def test_only_steps_with_notifications_invoke_the_function(

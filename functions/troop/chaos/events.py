@@ -16,6 +16,7 @@ from troop.chaos.verdict import Verdict
 from troop.faults import find_fault, find_lasting
 from troop.faults.fault import Fault
 from troop.faults.lasting_fault import LastingFault
+from troop.shared.choice import Choice
 from troop.shared.codec import stored
 from troop.shared.errors import MissingFaultError
 
@@ -197,6 +198,15 @@ class Event:
     injection: Injection | None = None
 
     @property
+    def fault(self) -> str:
+        """The fault as people write it, with all its parameters: ``cpu load=100 processors=0 seconds=300``."""
+        if self.injection is None:
+            return self.method
+        values, lasting = self.injection.parameters, find_lasting(self.method)  # another version can have more
+        order = dict.fromkeys([*(one.name for one in (lasting.parameters if lasting else ())), *sorted(values)])
+        return Choice(self.method, tuple((name, values[name]) for name in order if name in values)).text
+
+    @property
     def hit_at(self) -> datetime | None:
         """When the fault hit: the request to terminate, or to inject a lasting fault; None before."""
         return self.attempted_at if self.injection else self.terminated_at
@@ -247,12 +257,12 @@ def is_on_demand(event_id: str) -> bool:
 
 
 def in_words(event_id: str) -> str:
-    """Describes a termination by its id.
+    """Describes a hit by its id, which does not say whether it was a termination or a lasting fault.
 
     >>> in_words("2026-11-20#web")
-    'its termination of 2026-11-20'
+    'its hit of 2026-11-20'
     """
-    return "a termination on demand" if is_on_demand(event_id) else f"its termination of {event_id.partition('#')[0]}"
+    return "a hit on demand" if is_on_demand(event_id) else f"its hit of {event_id.partition('#')[0]}"
 
 
 def fault_named(name: str) -> Fault:

@@ -261,7 +261,7 @@ def too_late(facts: Facts) -> Refusal | None:
 
 def already_today(facts: Facts) -> Refusal | None:
     if facts.state.last_day is not None and facts.state.last_day >= facts.day:
-        return Refusal("already-today", f"has had its termination of {facts.state.last_day}")
+        return Refusal("already-today", f"has had its hit of {facts.state.last_day}")
     spent = facts.state.abandoned
     if spent is not None and spent.day >= facts.day:
         return Refusal("already-today", f"had its claim of {spent.day}, which was abandoned: {spent.why}")

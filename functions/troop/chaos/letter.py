@@ -41,16 +41,15 @@ def letter(summary: Mapping[str, Any]) -> list[str]:
     """
     totals = summary["totals"]
     head = f"{summary['first']} to {summary['last']}: "
-    if not totals["terminations"]:
+    if not totals["hits"]:
         leashed = summary["without_termination"].get("LEASHED", 0)
-        would = f"; the leash prevented {counted(leashed, 'termination')}" if leashed else ""
-        return [f"{head}no terminations{would}."]
-    units = counted(summary["units_hit"], "unit")
-    lines = [f"{head}{counted(totals['terminations'], 'termination')} of {units}{_verdicts(totals)}."]
-    owners = [row for row in summary["owners"] if row["terminations"]]
+        would = f"; the leash prevented {counted(leashed, 'hit')}" if leashed else ""
+        return [f"{head}no hits{would}."]
+    lines = [f"{head}{_hits(totals, counted(summary['units_hit'], 'unit'))}{_verdicts(totals)}."]
+    owners = [row for row in summary["owners"] if row["hits"]]
     for row in owners[:MOST_OWNERS]:
         owner = _short(row["owner"] or "no owner")
-        lines.append(f"{owner}: {counted(row['terminations'], 'termination')}{''.join(_parts(row, summary))}.")
+        lines.append(f"{owner}: {_hits(row)}{''.join(_parts(row, summary))}.")
     if len(owners) > MOST_OWNERS:
         lines.append(f"{counted(len(owners) - MOST_OWNERS, 'more owner')}: `troop report` has all of them.")
     return lines
@@ -62,6 +61,9 @@ def _parts(row: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
     yield _verdicts(row)
     if row["recovery"]["count"]:
         yield f"; recovered in {_seconds(row['recovery']['median'])} (median)"
+    if row["recovery_after_faults"]["count"]:
+        median = _seconds(row["recovery_after_faults"]["median"])
+        yield f"; recovered {median} after a lasting fault (median)"
     yield _named(
         "; broken or not recovered: ", [_short(one["unit"]) for one in units if one["broken"] or one["unrecovered"]]
     )
@@ -75,6 +77,13 @@ def _parts(row: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
     ordered = dict.fromkeys([one["unit"] for one in summary["slower"] if one["unit"] in slow]) | slow | slowest
     yield _named("; slower than before: ", [name for name in ordered.values() if name])
     yield _named("; held again: ", [_short(one["unit"]) for one in summary["mended"] if one["owner"] == row["owner"]])
+
+
+def _hits(counts: Mapping[str, Any], units: str = "") -> str:
+    """Returns how many hits of each kind there were: ``2 terminations and 1 lasting fault of 2 units``."""
+    kinds = {"termination": counts["terminations"], "lasting fault": counts["injections"]}
+    words = " and ".join(counted(number, kind) for kind, number in kinds.items() if number)
+    return f"{words} of {units}" if units else words
 
 
 def _verdicts(counts: Mapping[str, Any]) -> str:

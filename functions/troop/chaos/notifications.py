@@ -6,7 +6,7 @@ docs/reference/notifications.md describes the documents, and docs/reference/noti
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -14,6 +14,7 @@ from typing import Any
 
 from troop.chaos.changes import BESIDE, Change, request_of
 from troop.chaos.events import Event, Status, exception_of
+from troop.chaos.injection import EndRequest, Injection, Proof
 from troop.chaos.replacements import comparison
 from troop.chaos.self_halt import SelfHalt
 from troop.chaos.slowness import is_slow
@@ -44,6 +45,11 @@ class Kind(StrEnum):
     """The kinds of notifications."""
 
     TERMINATED = "terminated"
+    INJECTED = "injected"
+    END_REQUESTED = "end-requested"
+    PROVEN = "proven"
+    REPLACED = "replaced"
+    UNPROVEN = "unproven"
     RECOVERED = "recovered"
     SLOW_RECOVERY = "slow-recovery"
     UNRECOVERED = "unrecovered"
@@ -66,6 +72,11 @@ class Kind(StrEnum):
 
 DETAIL_TYPES: dict[Kind, str] = {
     Kind.TERMINATED: "Instance terminated",
+    Kind.INJECTED: "Fault injected",
+    Kind.END_REQUESTED: "Fault asked to end",
+    Kind.PROVEN: "Fault proven over",
+    Kind.REPLACED: "Instance replaced",
+    Kind.UNPROVEN: "Fault unproven",
     Kind.RECOVERED: "Unit recovered",
     Kind.SLOW_RECOVERY: "Unit recovered slowly",
     Kind.UNRECOVERED: "Unit unrecovered",
@@ -89,6 +100,16 @@ DETAIL_TYPES: dict[Kind, str] = {
 
 WHEN: dict[Kind, str] = {
     Kind.TERMINATED: "Troop terminated an instance, and watches its group",
+    Kind.INJECTED: "Troop asked Systems Manager to inject a lasting fault, or cannot exclude that it did",
+    Kind.END_REQUESTED: "Troop asked for the end of a lasting fault before its time",
+    Kind.PROVEN: "the end of a lasting fault is proven, and Troop watches the group",
+    Kind.REPLACED: (
+        "Troop terminated an instance, because the end of a lasting fault on it was not proven, and watches its group"
+    ),
+    Kind.UNPROVEN: (
+        "the end of a lasting fault is not proven although its time is up, and Troop may not terminate the instance: a "
+        "person must act"
+    ),
     Kind.RECOVERED: "the group recovered in time",
     Kind.SLOW_RECOVERY: "in addition to `recovered`: the recovery was slow for this unit",
     Kind.UNRECOVERED: "the group did not recover in time; the unit is out of chaos until its owner returns it",
@@ -98,8 +119,8 @@ WHEN: dict[Kind, str] = {
         "the unit is out of chaos until its owner returns it"
     ),
     Kind.FAILED: (
-        "a claim ended without a termination by Troop: AWS refused, chaos was halted, an alarm went off, or another "
-        "caller was faster"
+        "a claim ended without a termination or a fault by Troop: AWS refused, chaos was halted, an alarm went off, "
+        "another caller was faster, or a probe found an instance that is not fit for the fault"
     ),
     Kind.HALTED_ITSELF: "too many units were broken within an hour: nothing is decided until somebody resumes chaos",
     Kind.HALTED: "somebody halted chaos",
@@ -117,6 +138,7 @@ WHEN: dict[Kind, str] = {
 """When a notification of the kind is sent, for docs/reference/notifications.md."""
 
 _KINDS = {
+    Status.RUNNING: Kind.INJECTED,
     Status.TERMINATED: Kind.TERMINATED,
     Status.RECOVERED: Kind.RECOVERED,
     Status.UNRECOVERED: Kind.UNRECOVERED,
@@ -125,11 +147,24 @@ _KINDS = {
     Status.GONE_ELSEWHERE: Kind.FAILED,
 }
 
+_REPLACED = (Status.RUNNING, Status.TERMINATED)
+
 NEWS: dict[Status, tuple[Status, ...]] = {
-    Status.CLAIMED: (Status.TERMINATED, Status.ABANDONED, Status.GONE_ELSEWHERE),
+    Status.CLAIMED: (Status.RUNNING, Status.TERMINATED, Status.ABANDONED, Status.GONE_ELSEWHERE),
+    Status.RUNNING: (
+        *(Status.ABANDONED, Status.TERMINATED),
+        *(Status.RECOVERED, Status.UNRECOVERED, Status.GROUP_DELETED),
+    ),
     Status.TERMINATED: (Status.RECOVERED, Status.UNRECOVERED, Status.GROUP_DELETED),
 }
 """The steps of an event that cause a notification: the previous status -> the new ones."""
+
+INJECTION_NEWS: Mapping[str, Kind] = {
+    "end_request": Kind.END_REQUESTED,
+    "proof": Kind.PROVEN,
+    "unproven": Kind.UNPROVEN,
+}
+"""The attributes of an injection that are news when they are first set while the fault runs."""
 
 LATER_VERDICTS = {Status.RECOVERED: VerdictValue.BROKEN}
 """The verdicts that are news when they come after the event's last step, by its status."""
@@ -171,6 +206,7 @@ def event_notifications(
     usually: float | None = None,
     *,
     was_judged: bool = False,
+    had: Collection[str] = (),
 ) -> Iterator[Notification]:
     """Yields the notifications about a write of an event: none, one or more.
 
@@ -181,6 +217,7 @@ def event_notifications(
         at: when it was written.
         usually: seconds that the unit usually takes to recover; None if not known.
         was_judged: whether the event had its verdict before.
+        had: which attributes of :data:`INJECTION_NEWS` its injection had before.
     """
     if before is None:
         return
@@ -193,10 +230,13 @@ def event_notifications(
         "instance_id": event.instance_id,
         "zone": event.zone,
         "method": event.method,
+        "fault": event.fault,
         "os_shutdown": event.os_shutdown,
         "status": event.status.value,
         "claimed_at": moments.iso(event.at),
+        "hit_at": moments.iso(event.hit_at) if event.hit_at else None,
         "terminated_at": moments.iso(event.terminated_at) if event.terminated_at else None,
+        "injection": _injection(event.injection) if event.injection else None,
         "recovery_seconds": event.recovery_seconds,
         "replacement": comparison(event.build, event.replacement) if event.build and event.replacement else None,
         "launch_failure": event.launch_failure or None,
@@ -206,8 +246,12 @@ def event_notifications(
         "abort": codec.to_document(event.abort) if event.abort else None,
         "detail": event.detail,
     }
+    if before is Status.RUNNING and event.injection:
+        for name, kind in INJECTION_NEWS.items():
+            if getattr(event.injection, name) and name not in had:
+                yield _notification(deployment, kind, event.event_id, _sentence(kind, event), detail)
     if event.status in NEWS.get(before, ()):
-        kind = _KINDS[event.status]
+        kind = Kind.REPLACED if (before, event.status) == _REPLACED else _KINDS[event.status]
         yield _notification(deployment, kind, event.event_id, _sentence(kind, event), detail)
         seconds = event.recovery_seconds
         if kind is Kind.RECOVERED and seconds is not None and usually is not None and is_slow(seconds, usually):
@@ -222,6 +266,20 @@ def _is_broken(event: Event) -> bool:
     """Checks whether the hypothesis did not hold. A group that did not recover has its own kind."""
     is_judged_broken = event.verdict is not None and event.verdict.value is VerdictValue.BROKEN
     return is_judged_broken and event.status is not Status.UNRECOVERED
+
+
+def _injection(injection: Injection) -> dict[str, Any]:
+    """Returns an injection without its probes: GET /events/{id} has what they have read."""
+    return {
+        "parameters": dict(injection.parameters),
+        "ends_by": moments.iso(injection.ends_by) if injection.ends_by else None,
+        "packages": list(injection.packages),
+        "end_request": codec.to_document(injection.end_request) if injection.end_request else None,
+        "command_status": injection.status or None,
+        "over_at": moments.iso(injection.over_at) if injection.over_at else None,
+        "unproven": injection.unproven or None,
+        "proof": codec.to_document(injection.proof) if injection.proof else None,
+    }
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:
@@ -307,6 +365,9 @@ def stray_notifications(deployment: str, record: StrayRecord) -> Iterator[Notifi
         yield _notification(deployment, Kind.STRAY_ITEM, f"{unit}#{since}", summary, detail)
 
 
+_COUNTED = ("terminations", "injections", "held", "broken", "unknown", "unrecovered", "slower")
+
+
 def letter_notification(
     deployment: str, at: datetime, summary: Mapping[str, Any], lines: Sequence[str]
 ) -> Notification:
@@ -322,7 +383,7 @@ def letter_notification(
         "at": moments.iso(at),
         "first": summary["first"],
         "last": summary["last"],
-        **{key: totals[key] for key in ("terminations", "held", "broken", "unknown", "unrecovered", "slower")},
+        **{key: totals[key] for key in _COUNTED},
         "letter": list(lines),
     }
     return _notification(deployment, Kind.WEEKLY_LETTER, summary["first"], lines[0], detail)
@@ -359,18 +420,47 @@ def _notification(deployment: str, kind: Kind, key: str, summary: str, detail: M
 
 def _sentence(kind: Kind, event: Event) -> str:
     instance = f"{event.instance_id} of {event.group}"
+    if event.injection and kind in _FAULT_KINDS:
+        return _fault_sentence(kind, event, event.injection, instance)
     exception = exception_of(event.method, event.os_shutdown)
     exception = exception and f"; {exception}"
     failure = event.launch_failure and f"; the last launch failed: {event.launch_failure}"
     why = event.verdict.why if event.verdict else ""
+    hit = f"{event.method} on" if event.injection else "the termination of"
     return {
         Kind.TERMINATED: f"{instance} was terminated ({event.method}){exception}",
         Kind.RECOVERED: f"{event.unit} has recovered in {event.recovery_seconds or 0:.0f} s{_judgement(event)}",
         Kind.UNRECOVERED: f"{event.unit} has not recovered, and has left chaos: {event.detail}{failure}",
         Kind.GROUP_DELETED: f"{event.group} was deleted before it had recovered",
-        Kind.BROKEN: f"{event.unit} is broken after the termination of {instance}, and has left chaos: {why}",
+        Kind.BROKEN: f"{event.unit} is broken after {hit} {instance}, and has left chaos: {why}",
         Kind.FAILED: f"{instance} was not terminated by Troop: {event.detail}",
     }[kind]
+
+
+_FAULT_KINDS = frozenset({Kind.INJECTED, Kind.REPLACED, Kind.RECOVERED, Kind.FAILED, *INJECTION_NEWS.values()})
+"""The kinds that have sentences of their own about a lasting fault."""
+
+
+def _fault_sentence(kind: Kind, event: Event, injection: Injection, instance: str) -> str:
+    seconds = f"{event.recovery_seconds or 0:.0f} s"
+    after = "" if event.terminated_at else f" after {event.method} was over"
+    why = event.detail and f": {event.detail}"
+    return {
+        Kind.INJECTED: f"{event.fault} was injected into {instance}",
+        Kind.END_REQUESTED: f"{event.method} on {instance} was asked to end: {_why(injection.end_request)}",
+        Kind.PROVEN: f"{event.method} on {instance} is proven to be over: {_why(injection.proof)}",
+        Kind.REPLACED: f"{instance} was terminated, because {event.method} on it was not proven to be over{why}",
+        Kind.UNPROVEN: (
+            f"{event.method} on {instance} is not proven to be over, and the instance was not terminated: "
+            f"{injection.unproven}"
+        ),
+        Kind.RECOVERED: f"{event.unit} has recovered in {seconds}{after}{_judgement(event)}",
+        Kind.FAILED: f"{event.method} was not injected into {instance}{why}",
+    }[kind]
+
+
+def _why(one: EndRequest | Proof | None) -> str:
+    return one.why if one else ""
 
 
 def _judgement(event: Event) -> str:

@@ -1,4 +1,4 @@
-"""Summarises the terminations of a period, in one pass over the events from the newest to the oldest. Pure.
+"""Summarises the hits of a period, in one pass over the events from the newest to the oldest. Pure.
 
 A report shows a summary as a page, and the weekly letter is made of one.
 """
@@ -16,13 +16,13 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from troop.chaos.events import OPEN, WITHOUT_TERMINATION, Event, Status
-from troop.chaos.slowness import Compared, Slowness
+from troop.chaos.slowness import Compared, Slowness, likeness
 from troop.chaos.stage_times import STAGES, stage_seconds
 from troop.chaos.verdict import VerdictValue
 from troop.shared import moments
 
 PENDING, UNJUDGED = "pending", "unjudged"
-"""Of terminations without a verdict: it is still to come; or an earlier version recorded none."""
+"""Of hits without a verdict: it is still to come; or an earlier version recorded none."""
 
 VERDICTS = (*(value.value.lower() for value in VerdictValue), PENDING, UNJUDGED)
 
@@ -40,8 +40,10 @@ class Outcome:
         owner: the unit's at the claim; "" if none is recorded.
         at: when it was claimed.
         seconds: of the recovery; None for an event without one.
+        lasting: whether the fault is a lasting one.
+        stays: whether its instance stays, because a probe has proven that the fault is over.
         stages: see :func:`troop.chaos.stage_times.stage_seconds`.
-        verdict: one of :data:`VERDICTS`; "" for an event without a termination.
+        verdict: one of :data:`VERDICTS`; "" for an event in which nothing hit.
         why: why the verdict is so, or how the event ended.
     """
 
@@ -56,6 +58,8 @@ class Outcome:
     stages: Mapping[str, float]
     verdict: str
     why: str
+    lasting: bool = False
+    stays: bool = False
 
     @classmethod
     def from_event(cls, event: Event) -> Outcome:
@@ -69,7 +73,9 @@ class Outcome:
             status=event.status,
             method=event.method,
             seconds=event.recovery_seconds,
-            stages=stage_seconds(event.recovers_from, event.stages, event.recovered_at),
+            lasting=event.injection is not None,
+            stays=event.victim_stays,
+            stages=stage_seconds(None if event.victim_stays else event.recovers_from, event.stages, event.recovered_at),
             verdict=verdict_word(event.status, event.verdict.value if event.verdict else None, event.awaits_verdict),
             why=event.verdict.why if event.verdict else event.detail,
         )
@@ -81,7 +87,7 @@ class Outcome:
 
 
 def verdict_word(status: Status, value: str | None, awaits: bool) -> str:
-    """Returns the word of :data:`VERDICTS` for an event; "" without a termination.
+    """Returns the word of :data:`VERDICTS` for an event; "" if nothing hit.
 
     Args:
         value: of the stored verdict; None without one.
@@ -121,37 +127,46 @@ class UnitNow:
 
 @dataclass(slots=True)
 class _Counts:
-    """What is counted of some terminations."""
+    """What is counted of some hits. Recoveries of lasting faults are apart: they count from the fault's end."""
 
+    injections: int = 0
     verdicts: Counter[str] = field(default_factory=Counter)
     unrecovered: int = 0
     slower: int = 0
     recoveries: array[float] = field(default_factory=lambda: array("d"))
+    after_faults: array[float] = field(default_factory=lambda: array("d"))
     stages: defaultdict[str, array[float]] = field(default_factory=lambda: defaultdict(lambda: array("d")))
 
     def add(self, outcome: Outcome) -> None:
         self.verdicts[outcome.verdict] += 1
+        self.injections += outcome.lasting
         self.unrecovered += outcome.status is Status.UNRECOVERED
         if outcome.seconds is not None:
-            self.recoveries.append(outcome.seconds)
-        for stage, seconds in outcome.stages.items():
-            self.stages[stage].append(seconds)
+            (self.after_faults if outcome.lasting else self.recoveries).append(outcome.seconds)
+        if not outcome.lasting:
+            for stage, seconds in outcome.stages.items():
+                self.stages[stage].append(seconds)
 
     def include(self, other: _Counts) -> None:
+        self.injections += other.injections
         self.verdicts += other.verdicts
         self.unrecovered += other.unrecovered
         self.slower += other.slower
         self.recoveries.extend(other.recoveries)
+        self.after_faults.extend(other.after_faults)
         for stage, seconds in other.stages.items():
             self.stages[stage].extend(seconds)
 
     def document(self) -> dict[str, Any]:
         return {
-            "terminations": self.verdicts.total(),
+            "hits": self.verdicts.total(),
+            "terminations": self.verdicts.total() - self.injections,
+            "injections": self.injections,
             **{word: self.verdicts[word] for word in VERDICTS},
             "unrecovered": self.unrecovered,
             "slower": self.slower,
             "recovery": _spread(self.recoveries),
+            "recovery_after_faults": _spread(self.after_faults),
             "stages": {stage: _spread(self.stages.get(stage, ())) for stage in STAGES},
         }
 
@@ -205,7 +220,8 @@ class Period:
             self._others[outcome.status.value] += 1
         if outcome.seconds is not None and outcome.at < self.until:
             subject = _Recovery(outcome.event_id, outcome.unit, outcome.day) if counts else None
-            for compared in self._slowness.add(outcome.unit, outcome.method, outcome.at, outcome.seconds, subject):
+            like = likeness(outcome.method, outcome.stays)
+            for compared in self._slowness.add(outcome.unit, like, outcome.at, outcome.seconds, subject):
                 self._compare(compared)
 
     def _count(self, outcome: Outcome) -> None:
@@ -313,9 +329,7 @@ class Period:
             | {name: None if document[name] is None else named[name][owner] for name in lists}
             for owner in names
         ]
-        return sorted(
-            rows, key=lambda row: (row["owner"] is None, -row["broken"], -row["terminations"], row["owner"] or "")
-        )
+        return sorted(rows, key=lambda row: (row["owner"] is None, -row["broken"], -row["hits"], row["owner"] or ""))
 
 
 def _monday(day: date) -> date:

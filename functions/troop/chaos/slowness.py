@@ -1,6 +1,6 @@
 """Checks whether a unit recovered slowly, by its own history: slower than before. Pure.
 
-A recovery is compared with the unit's :data:`LATEST` recoveries before it, by the same method and of at most
+A recovery is compared with the unit's :data:`LATEST` recoveries before it, alike (see :func:`likeness`) and of at most
 :data:`RECENT` before. Notifications, the page, reports and the letter all use this definition.
 """
 
@@ -28,11 +28,18 @@ TIMES = 2.0
 MORE_SECONDS = 60.0
 
 
+def likeness(method: str, stays: bool) -> str:
+    """Returns what recoveries must have in common to be compared: the method and, after a lasting fault, whether the
+    instance stays. A group that keeps its instances is whole at once, and one that replaces one takes minutes.
+    """
+    return f"{method}, the instance stays" if stays else method
+
+
 def usual(earlier: Sequence[float]) -> float | None:
     """Returns the usual recovery time of a unit, in seconds: the median of its recoveries; None if they are too few.
 
     Args:
-        earlier: seconds of the unit's recoveries by the same method, newest first.
+        earlier: seconds of the unit's recoveries that are alike, newest first.
     """
     latest = earlier[:LATEST]
     return float(median(latest)) if len(latest) >= ENOUGH else None
@@ -72,7 +79,7 @@ class Compared(Generic[T]):
 class Slowness(Generic[T]):
     """Compares the recoveries of many units, in one pass from the newest to the oldest.
 
-    It stores at most LATEST + 1 recoveries of a unit and method.
+    It stores at most LATEST + 1 recoveries of a unit that are alike.
 
     Attributes:
         waiting: how many recoveries with a subject still lack earlier ones to be compared with.
@@ -83,15 +90,16 @@ class Slowness(Generic[T]):
         self._recoveries: dict[tuple[str, str], deque[tuple[datetime, float, T | None]]] = {}
 
     def add(
-        self, unit: str, method: str, at: datetime, seconds: float, subject: T | None = None
+        self, unit: str, like: str, at: datetime, seconds: float, subject: T | None = None
     ) -> Iterator[Compared[T]]:
         """Adds a recovery, and yields the one that has all its earlier ones with it, if there is one.
 
         Args:
+            like: see :func:`likeness`.
             at: when it was claimed: the order of recoveries, none newer than those before.
             subject: what its comparison is for; None for a recovery that is only compared with.
         """
-        recoveries = self._recoveries.setdefault((unit, method), deque())
+        recoveries = self._recoveries.setdefault((unit, like), deque())
         recoveries.append((at, seconds, subject))
         self.waiting += subject is not None
         if len(recoveries) > LATEST:

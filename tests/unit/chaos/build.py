@@ -230,7 +230,7 @@ def injected(**changes: Any) -> Event:
     )
 
 
-NOT_OVER: Mapping[str, Any] = {"status": "", "over_at": None, "after": None, "proof": None}
+NOT_OVER: dict[str, Any] = {"status": "", "over_at": None, "after": None, "proof": None}
 
 
 def running(**changes: Any) -> Event:

@@ -205,14 +205,14 @@ CASES: list[Case] = [
     Case(
         left_chaos,
         "unrecovered",
-        "did not recover from its termination of 2026-11-02: return it to chaos when it is healthy",
+        "did not recover from its hit of 2026-11-02: return it to chaos when it is healthy",
         {"state": UnitState(unrecovered="2026-11-02#web")},
         {"state": UnitState(last_day=date(2026, 11, 2))},
     ),
     Case(
         left_chaos,
         "broken",
-        "broken by its termination of 2026-11-02: return it to chaos when the cause is known",
+        "broken by its hit of 2026-11-02: return it to chaos when the cause is known",
         {"state": UnitState(unrecovered="2026-11-02#web", left_for="broken")},
         {"state": UnitState(last_day=date(2026, 11, 2))},
     ),
@@ -419,14 +419,14 @@ CASES: list[Case] = [
     Case(
         already_today,
         "already-today",
-        "has had its termination of 2026-11-20",
+        "has had its hit of 2026-11-20",
         {"state": UnitState(last_day=FRIDAY)},
         {"state": UnitState(last_day=date(2026, 11, 19))},
     ),
     Case(
         already_today,
         "already-today",
-        "has had its termination of 2026-11-21",
+        "has had its hit of 2026-11-21",
         {"state": UnitState(last_day=date(2026, 11, 21)), "item": {"min_days_between": 3}},
     ),
     Case(

@@ -13,12 +13,12 @@ from troop.shared.zones import zone
 
 
 def test_empty_week_takes_one_line() -> None:
-    assert letter(summary([])) == ["2026-10-05 to 2026-10-25: no terminations."]
+    assert letter(summary([])) == ["2026-10-05 to 2026-10-25: no hits."]
 
 
 def test_leashed_week_says_what_the_leash_prevented() -> None:
     assert letter(summary([outcome(verdict="", status=Status.LEASHED)])) == [
-        "2026-10-05 to 2026-10-25: no terminations; the leash prevented 1 termination."
+        "2026-10-05 to 2026-10-25: no hits; the leash prevented 1 hit."
     ]
 
 

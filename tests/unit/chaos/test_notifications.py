@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.chaos.build import TARGETS, judged
+from tests.unit.chaos.build import NOT_OVER, TARGETS, injected, injection, judged, replaced, running
 from tests.unit.chaos.build import event as built_event
 from troop.chaos.changes import Change
 from troop.chaos.events import STEPS, Event, Status
 from troop.chaos.facts import Switch
+from troop.chaos.injection import EndRequest
 from troop.chaos.notifications import (
     DETAIL_TYPES,
     NEWS,
@@ -41,15 +42,21 @@ NOW = "2026-11-20T22:46:00.000Z"
 ANN = "arn:aws:sts::123456789012:assumed-role/Admin/ann"
 
 
-def in_status(status: Status, **changes: Any) -> Event:
+def in_status(status: Status, before: Status | None = None, **changes: Any) -> Event:
+    if Status.RUNNING in (status, before):
+        return injected(status=status, injection=injection(**NOT_OVER), **changes)
     event = built_event(status=status, terminated_at=AT - timedelta(seconds=300), **changes)
     return replace(event, recovered_at=AT) if status is Status.RECOVERED else event
 
 
 def notifications_of(
-    event: Event, before: Status | None, usually: float | None = None, was_judged: bool = False
+    event: Event,
+    before: Status | None,
+    usually: float | None = None,
+    was_judged: bool = False,
+    had: Collection[str] = (),
 ) -> list[Notification]:
-    notifications = list(event_notifications("Troop", event, before, AT, usually, was_judged=was_judged))
+    notifications = list(event_notifications("Troop", event, before, AT, usually, was_judged=was_judged, had=had))
     for notification in notifications:
         SCHEMA.validate(notification.detail)
     return notifications
@@ -64,10 +71,16 @@ def notifications_of(
         (Status.TERMINATED, Status.GROUP_DELETED, Kind.GROUP_DELETED),
         (Status.CLAIMED, Status.ABANDONED, Kind.FAILED),
         (Status.CLAIMED, Status.GONE_ELSEWHERE, Kind.FAILED),
+        (Status.CLAIMED, Status.RUNNING, Kind.INJECTED),
+        (Status.RUNNING, Status.TERMINATED, Kind.REPLACED),
+        (Status.RUNNING, Status.ABANDONED, Kind.FAILED),
+        (Status.RUNNING, Status.RECOVERED, Kind.RECOVERED),
+        (Status.RUNNING, Status.UNRECOVERED, Kind.UNRECOVERED),
+        (Status.RUNNING, Status.GROUP_DELETED, Kind.GROUP_DELETED),
     ],
 )
 def test_step_of_an_event_has_one_notification(before: Status, after: Status, kind: Kind) -> None:
-    event = in_status(after)
+    event = in_status(after, before)
     (notification,) = notifications_of(event, before)
     detail = notification.detail
     assert (detail["kind"], detail["status"], detail["at"]) == (kind, after, NOW)
@@ -81,11 +94,77 @@ def test_every_step_after_the_claim_is_news() -> None:
     assert {status: set(after) for status, after in NEWS.items()} == expected
 
 
+def summaries(event: Event, before: Status, had: Collection[str] = ()) -> dict[Kind, str]:
+    return {one.kind: one.detail["summary"] for one in notifications_of(event, before, had=had)}
+
+
+INSTANCE = "i-00000000000000000 of web"
+
+
+def test_a_lasting_fault_has_news_of_its_own_and_is_never_called_a_termination() -> None:
+    fault = "latency delay=200 jitter=10 sources=ALL direction=egress seconds=60"
+    assert summaries(running(), Status.CLAIMED) == {Kind.INJECTED: f"{fault} was injected into {INSTANCE}"}
+    halted = running(injection=injection(**NOT_OVER | {"end_request": EndRequest(AT, "chaos was halted")}))
+    assert summaries(halted, Status.RUNNING) == {
+        Kind.END_REQUESTED: f"latency on {INSTANCE} was asked to end: chaos was halted"
+    }
+    assert summaries(halted, Status.RUNNING, {"end_request"}) == {}, "it is told once"
+    proven = running(injection=injection())
+    over = {Kind.PROVEN: f"latency on {INSTANCE} is proven to be over: a probe found no trace of it"}
+    assert summaries(proven, Status.RUNNING) == over
+    recovered = "web has recovered in 3 s after latency was over; its hypothesis held"
+    assert summaries(injected(), Status.RUNNING, {"proof"}) == {Kind.RECOVERED: recovered}
+    assert summaries(injected(), Status.RUNNING) == over | {Kind.RECOVERED: recovered}, "one write can be both"
+    refused = running(status=Status.ABANDONED, detail="AWS refused it")
+    assert summaries(refused, Status.RUNNING) == {
+        Kind.FAILED: f"latency was not injected into {INSTANCE}: AWS refused it"
+    }
+
+
+def test_a_fault_that_is_not_proven_over_is_replaced_or_a_person_must_act() -> None:
+    gone = replaced(
+        status=Status.TERMINATED, recovered_at=None, verdict=None, detail="a probe found qdiscs 1, before 0"
+    )
+    assert summaries(gone, Status.RUNNING, {"proof"}) == {
+        Kind.REPLACED: f"{INSTANCE} was terminated, because latency on it was not proven to be over: "
+        "a probe found qdiscs 1, before 0"
+    }
+    assert summaries(replaced(), Status.TERMINATED)[Kind.RECOVERED].startswith("web has recovered in 140 s;")
+    stuck = running(injection=injection(**NOT_OVER | {"unproven": "the instance is protected"}))
+    assert summaries(stuck, Status.RUNNING) == {
+        Kind.UNPROVEN: f"latency on {INSTANCE} is not proven to be over, and the instance was not terminated: "
+        "the instance is protected"
+    }
+    assert summaries(stuck, Status.RUNNING, {"unproven"}) == {}
+
+
+def test_the_document_has_the_injection_without_what_probes_have_read() -> None:
+    (notification,) = notifications_of(injected(), Status.RUNNING, had={"proof"})
+    assert notification.detail["injection"] == {
+        "parameters": {"delay": "200", "jitter": "10", "sources": "ALL", "direction": "egress", "seconds": "60"},
+        "ends_by": "2026-11-20T20:01:35.000Z",
+        "packages": [],
+        "end_request": None,
+        "command_status": "Success",
+        "over_at": "2026-11-20T20:01:08.000Z",
+        "unproven": None,
+        "proof": {"by": "probe", "at": "2026-11-20T20:01:11.000Z", "why": "a probe found no trace of it"},
+    }
+    assert (notification.detail["hit_at"], notification.detail["terminated_at"]) == ("2026-11-20T20:00:05.000Z", None)
+
+
+def test_a_broken_hypothesis_names_the_fault() -> None:
+    broken = injected(verdict=replace(verdict(VerdictValue.BROKEN), why="alarm web-errors went off"))
+    assert summaries(broken, Status.RUNNING)[Kind.BROKEN] == (
+        f"web is broken after latency on {INSTANCE}, and has left chaos: alarm web-errors went off"
+    )
+
+
 @pytest.mark.parametrize("before", [None, *Status])
 @pytest.mark.parametrize("after", list(Status))
 def test_no_other_step_has_a_notification(before: Status | None, after: Status) -> None:
     expected = before is not None and after in NEWS.get(before, ())
-    assert bool(notifications_of(in_status(after), before)) is expected
+    assert bool(notifications_of(in_status(after, before), before)) is expected
 
 
 @pytest.mark.parametrize(("usually", "kinds"), [(None, 1), (240.0, 1), (60.0, 2)])

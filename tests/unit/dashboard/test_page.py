@@ -307,7 +307,7 @@ def test_a_sentence_is_escaped_too() -> None:
 
 def test_unrecovered_unit_is_described_in_words() -> None:
     text = page(build.units_view(), frame())
-    assert "from its termination of 2026-11-18" in text
+    assert "from its hit of 2026-11-18" in text
     assert "2026-11-18#payments" not in text
 
 

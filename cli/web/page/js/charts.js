@@ -143,8 +143,8 @@ export function trend(weeks, until) {
 }
 
 /** The counts of one day, in words. */
-export function dayText({ terminations, unrecovered, leashed }) {
-  const parts = [`${count(terminations)} ${terminations === 1 ? "termination" : "terminations"}`];
+export function dayText({ hits, unrecovered, leashed }) {
+  const parts = [`${count(hits)} ${hits === 1 ? "hit" : "hits"}`];
   if (unrecovered) parts.push(`${count(unrecovered)} not recovered`);
   if (leashed) parts.push(`${count(leashed)} prevented by the leash`);
   return parts.join(", ");
@@ -158,12 +158,12 @@ export function dayText({ terminations, unrecovered, leashed }) {
  * @param {function} to the address of a day's events
  */
 export function heatMap(days, since, until, to) {
-  const most = Math.max(1, ...Object.values(days).map((one) => one.terminations));
+  const most = Math.max(1, ...Object.values(days).map((one) => one.hits));
   const first = dayAfter(since, -((new Date(time(since)).getUTCDay() + 6) % 7));
   const all = Object.values(days);
-  const total = all.reduce((sum, one) => sum + one.terminations, 0);
+  const total = all.reduce((sum, one) => sum + one.hits, 0);
   const unrecovered = all.reduce((sum, one) => sum + one.unrecovered, 0);
-  const text = `${count(total)} ${total === 1 ? "termination" : "terminations"} in a year, ${count(unrecovered)} not recovered; the most on one day: ${count(total ? most : 0)}`;
+  const text = `${count(total)} ${total === 1 ? "hit" : "hits"} in a year, ${count(unrecovered)} not recovered; the most on one day: ${count(total ? most : 0)}`;
   const drawn = fitted(text, (width) => {
     const columns = Math.floor((time(until) - time(first)) / DAY_MS / 7) + 1;
     const left = width > 560 ? 34 : 0;
@@ -173,7 +173,7 @@ export function heatMap(days, since, until, to) {
     for (let day = since; day <= until; day = dayAfter(day, 1)) {
       const [x, y] = at(day);
       const one = days[day];
-      const level = one?.terminations ? Math.ceil((one.terminations / most) * 4) : 0;
+      const level = one?.hits ? Math.ceil((one.hits / most) * 4) : 0;
       const kind = one?.unrecovered ? "unrecovered" : level ? `l${level}` : one?.leashed ? "leashed" : "l0";
       const cell = s("rect", { class: kind, x: x + 0.75, y: y + 0.75, width: size - 1.5, height: size - 1.5, rx: size > 9 ? 2.5 : 1 }, s("title", {}, `${longDay(day)}: ${one ? dayText(one) : "none"}`));
       if (one) cell.addEventListener("click", () => (location.hash = to(day)));
@@ -187,7 +187,7 @@ export function heatMap(days, since, until, to) {
   });
   drawn.classList.add("heat");
   const listed = Object.entries(days).toReversed();
-  const key = [["l2", "few", all.some((one) => one.terminations && one.terminations <= most / 2 && !one.unrecovered)], ["l4", most > 1 ? "many" : "one", all.some((one) => one.terminations > most / 2 && !one.unrecovered)], ["unrecovered", "not recovered", unrecovered > 0], ["leashed", "leashed: would be terminated", all.some((one) => one.leashed && !one.terminations)]];
+  const key = [["l2", "few", all.some((one) => one.hits && one.hits <= most / 2 && !one.unrecovered)], ["l4", most > 1 ? "many" : "one", all.some((one) => one.hits > most / 2 && !one.unrecovered)], ["unrecovered", "not recovered", unrecovered > 0], ["leashed", "leashed: would be hit", all.some((one) => one.leashed && !one.hits)]];
   return [
     h("p", { class: "muted" }, `${text}.`),
     drawn,

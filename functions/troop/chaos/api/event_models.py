@@ -227,6 +227,7 @@ class EventOut(BaseModel):
     instance_id: str
     zone: str
     method: str = Field(description="The name of the fault, such as crash or latency")
+    fault: str = Field(description="The same with all its parameters, such as cpu load=100 processors=0 seconds=300")
     rolled: float | None = Field(description="The day's roll, 0 to 1; null on demand")
     probability: float | None = Field(description="The probability that the roll was compared with; null on demand")
     desired: int = Field(description="Desired capacity at the claim, in the group's own units")
@@ -299,6 +300,7 @@ class EventOut(BaseModel):
             instance_id=event.instance_id,
             zone=event.zone,
             method=event.method,
+            fault=event.fault,
             rolled=event.rolled,
             probability=event.probability,
             desired=event.desired,

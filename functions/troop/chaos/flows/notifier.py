@@ -23,6 +23,7 @@ from troop.chaos.aws.topic import Topic
 from troop.chaos.changes import Change, request_of
 from troop.chaos.events import Event, Status
 from troop.chaos.notifications import (
+    INJECTION_NEWS,
     WRITTEN_WITHIN,
     Notification,
     change_notifications,
@@ -99,15 +100,24 @@ class Notifier:
         recovered = event.status is Status.RECOVERED and before is not Status.RECOVERED
         usually = self._usually(event) if recovered else None
         was_judged = "M" in record.old.get("verdict", {})
-        return event_notifications(self.deployment, event, before, record.at, usually, was_judged=was_judged)
+        had = _recorded_of_injection(record.old)
+        return event_notifications(self.deployment, event, before, record.at, usually, was_judged=was_judged, had=had)
 
     def _usually(self, event: Event) -> float | None:
-        """Returns the seconds that the unit usually took before this event, by the same method."""
+        """Returns the seconds that the unit usually took before this event: by the same method, and by a lasting fault
+        only where the instance stayed, or was replaced, as in this event.
+        """
         alike = EventFilter(
             unit=event.unit, status=Status.RECOVERED, method=event.method, since=event.at - RECENT, until=event.at
         )
         page = self.queries.page(alike, LATEST)
-        return usual([e.recovery_seconds for e in page.events if e.recovery_seconds is not None])
+        return usual(
+            [
+                e.recovery_seconds
+                for e in page.events
+                if e.recovery_seconds is not None and e.victim_stays == event.victim_stays
+            ]
+        )
 
     def _change_news(self, record: Record) -> Iterable[Notification]:
         if record.old or not record.new:  # a change is written only once
@@ -175,6 +185,12 @@ def _plain(item: Mapping[str, Any]) -> dict[str, Any]:
 
 def _status(item: Mapping[str, Any]) -> Status | None:
     return Status(item["status"]["S"]) if item else None
+
+
+def _recorded_of_injection(item: Mapping[str, Any]) -> frozenset[str]:
+    """Returns which attributes of :data:`INJECTION_NEWS` a stored event has; none, if somebody has damaged it."""
+    injection = item.get("injection", {}).get("M", {})
+    return frozenset(name for name in INJECTION_NEWS if injection.get(name, {"NULL": True}) != {"NULL": True})
 
 
 def _read(read: Callable[[], Any]) -> Any:

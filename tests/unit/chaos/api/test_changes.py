@@ -174,7 +174,7 @@ class TestPolicy:
             ({"calendar": "moon"}, "body.calendar: is 'moon', must be one of default, night"),
             ({"method": "gently"}, "body.method: is 'gently', must be one of crash, shutdown, drain"),
             ({"method": "cpu lode=80"}, "must be cpu with parameters of load, processors, seconds, not lode"),
-            ({"method": ["crash"]}, "must be text of at most 1000 characters: one or more of crash, shutdown, drain"),
+            ({"method": ["crash"]}, "must be one or more of crash, shutdown, drain, cpu"),
             ({"stop_alarms": [""]}, "body.stop_alarms: is [''], must be names separated by commas"),
             ({"recovery_within": 0}, "body.recovery_within: is 0, must be a whole number from 1 to 86400"),
             ({"optout": True}, "body: optout is unknown, must be spelled opt_out"),

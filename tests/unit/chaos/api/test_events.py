@@ -82,6 +82,7 @@ def test_newest_first_with_everything_a_reader_needs(account: Account) -> None:
         "instance_id": "i-00000000000000001",
         "zone": "us-west-2a",
         "method": "crash",
+        "fault": "crash",
         "rolled": 0.1,
         "probability": 0.2,
         "desired": 3,

@@ -18,7 +18,17 @@ from botocore.exceptions import ClientError
 from handlers import notify
 from tests.unit.account.account import CONTEXT, OVERDUE, WEB, Account, before, calls, changing
 from tests.unit.account.asking import ANNA, patch
-from tests.unit.chaos.build import EARLIER_ITEM, event, judged
+from tests.unit.chaos.build import (
+    EARLIER_ITEM,
+    NOT_OVER,
+    at,
+    event,
+    injected,
+    injection,
+    judged,
+    replaced,
+    running,
+)
 from tests.unit.chaos.flows.test_recovery_check import never_whole
 from tests.unit.shared.aws.test_metrics import written
 from troop.chaos.aws.change_table import ChangeTable
@@ -27,6 +37,7 @@ from troop.chaos.aws.event_items import to_item
 from troop.chaos.changes import Author
 from troop.chaos.events import Event, Status
 from troop.chaos.flows import weekly_letter
+from troop.chaos.injection import EndRequest
 from troop.chaos.verdict import Verdict, VerdictValue
 from troop.chaos.wiring import notifications as wired
 from troop.shared import moments
@@ -135,6 +146,40 @@ def test_a_verdict_after_the_recovery_has_one_notification(account: Account, lis
     ):
         account.put("Events", to_item(written_event))
     assert listeners.kinds() == ["recovered", "broken"]
+
+
+def test_steps_of_a_lasting_fault_are_news_once(account: Account, listeners: Listeners) -> None:
+    request = EndRequest(at("12:00:40"), "alarm web-errors went off")
+    ended, over = NOT_OVER | {"end_request": request}, {"status": "Cancelled", "over_at": at("12:00:43")}
+    for injected_event in (
+        running(status=Status.CLAIMED, attempted_at=None, injection=injection(**NOT_OVER | {"before": None})),
+        running(status=Status.CLAIMED, attempted_at=None),  # its probe
+        running(),
+        running(injection=injection(**NOT_OVER | {"command_id": "c-9"})),
+        running(injection=injection(**ended)),
+        running(injection=injection(**ended | over)),
+        running(injection=injection(**ended | over | {"unproven": "the instance is protected"})),
+        running(injection=injection(end_request=request, unproven="the instance is protected")),
+        injected(injection=injection(end_request=request)),
+    ):
+        account.put("Events", to_item(injected_event))
+    assert listeners.kinds() == ["injected", "end-requested", "unproven", "proven", "recovered"]
+
+
+def test_recovery_with_the_instance_is_not_compared_with_one_that_replaced_it(
+    account: Account, listeners: Listeners
+) -> None:
+    for number in range(5):
+        past = injected(event_id=f"2026-11-{number + 1:02}#web", at=at("12:00") - timedelta(days=19 - number))
+        account.put("Events", to_item(past))
+    listeners.records()
+    lost = replace(replaced(), status=Status.TERMINATED, recovered_at=None, verdict=None)
+    account.put("Events", to_item(lost))
+    account.put("Events", to_item(replaced()))
+    assert listeners.kinds() == ["recovered"], "140 s are slow beside the 3 s of instances that stayed"
+    account.put("Events", to_item(running(event_id="2026-11-20#web2", injection=injection())))
+    account.put("Events", to_item(injected(event_id="2026-11-20#web2", recovered_at=at("12:03:00"))))
+    assert listeners.kinds() == ["recovered", "slow-recovery"]
 
 
 def test_an_event_of_an_earlier_version_has_its_news_without_stages(account: Account, listeners: Listeners) -> None:
@@ -603,6 +648,7 @@ def test_weekly_letter_is_about_the_last_week_by_owner(account: Account, listene
         "first": "2026-11-09",
         "last": "2026-11-15",
         "terminations": 3,
+        "injections": 0,
         "held": 2,
         "broken": 1,
         "unknown": 0,
@@ -649,7 +695,7 @@ def test_letter_compares_recoveries_with_those_of_months(account: Account, liste
 def test_letter_of_a_week_without_terminations_has_one_line(account: Account, listeners: Listeners) -> None:
     assert notify.handler({"letter": MONDAY}, CONTEXT) == {"lines": 1}
     (news,) = listeners.heard()
-    assert news["letter"] == [news["summary"]] == ["2026-11-09 to 2026-11-15: no terminations."]
+    assert news["letter"] == [news["summary"]] == ["2026-11-09 to 2026-11-15: no hits."]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def test_groups_of_all_pages(ok: Callable[..., Any], run: Run, api: FakeApi) -> 
     api.add("sick", unrecovered="2026-11-20#sick")
     assert len(ok("groups")["groups"]) == 61
     table = run("groups").stdout
-    assert re.search(r"sick-v1 +no \(unrecovered\).* did not recover from its termination of 2026-11-20", table)
+    assert re.search(r"sick-v1 +no \(unrecovered\).* did not recover from its hit of 2026-11-20", table)
     assert "3 of 3" in table
 
 
@@ -139,7 +139,7 @@ def test_an_opt_out_ahead_of_its_group(run: Run, api: FakeApi) -> None:
 def test_opting_in_puts_back_what_has_not_recovered_and_says_so(run: Run, api: FakeApi) -> None:
     api.add("web", unrecovered="2026-11-20#web", opt_out=True, until="2026-12-01")
     result = run("opt-in", "web")
-    assert "web did not recover from its termination of 2026-11-20:" in result.stderr
+    assert "web did not recover from its hit of 2026-11-20:" in result.stderr
     assert "takes part" in result.stdout
     assert api.changes()[0][1]["unrecovered"] is False
     assert api.units["web"]["item"] == {"opt_in": True}
@@ -148,8 +148,8 @@ def test_opting_in_puts_back_what_has_not_recovered_and_says_so(run: Run, api: F
 def test_opting_in_puts_back_what_was_broken_and_says_so(run: Run, api: FakeApi) -> None:
     api.add("web", unrecovered="2026-11-20#web", left_for="broken")
     result = run("opt-in", "web")
-    assert "web was broken by its termination of 2026-11-20:" in result.stderr
-    assert "broken: its termination of 2026-11-20 -> returned to chaos" in result.stdout
+    assert "web was broken by its hit of 2026-11-20:" in result.stderr
+    assert "broken: its hit of 2026-11-20 -> returned to chaos" in result.stdout
     assert api.changes()[0][1]["unrecovered"] is False
 
 
@@ -256,7 +256,7 @@ def test_change_shows_each_value_before_and_after_and_then_the_state(run: Run, a
 
 def test_return_of_an_unrecovered_unit_names_the_termination(run: Run, api: FakeApi) -> None:
     api.add("web", unrecovered="2026-11-20#web")
-    assert "unrecovered: its termination of 2026-11-20 -> returned to chaos" in run("opt-in", "web").stdout
+    assert "unrecovered: its hit of 2026-11-20 -> returned to chaos" in run("opt-in", "web").stdout
 
 
 def test_set_of_a_unit_ahead_shows_only_what_was_set(run: Run, api: FakeApi) -> None:

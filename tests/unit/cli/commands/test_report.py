@@ -87,7 +87,7 @@ def test_query_spans_the_period_and_the_year_before_it(ok: Callable[..., Any], a
     assert (document["first"], document["last"], document["letter"]) == (
         "2026-07-01",
         "2026-09-30",
-        ["2026-07-01 to 2026-09-30: no terminations."],
+        ["2026-07-01 to 2026-09-30: no hits."],
     )
 
 

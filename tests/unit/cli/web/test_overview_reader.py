@@ -105,7 +105,7 @@ def test_a_year_is_read_once_and_then_only_what_is_new_or_can_change(
     days = desk.reader.part("year")["value"]["days"]
     assert desk.world.calls[-1][2]["since"] == "2026-11-19T10:00:00.000Z"  # the oldest that can still change
     assert list(days) == ["2026-11-02", "2026-11-19", "2026-11-20", "2026-11-23"]
-    assert days["2026-11-19"] == {"terminations": 1, "unrecovered": 1, "leashed": 0}
+    assert days["2026-11-19"] == {"hits": 1, "unrecovered": 1, "leashed": 0}
     monkeypatch.setattr(overview_reader, "MOST_OF_YEAR", 2)
     desk.world.events = [event("f", "2026-11-23"), *desk.world.events]  # earlier ones may be missing between
     desk.at += timedelta(hours=1)
@@ -155,7 +155,7 @@ def test_days_and_weeks_count_what_was_terminated() -> None:
         event("d", "2026-11-16", recovery_seconds=40.0),
         event("e", "2026-11-13", recovery_seconds=7.0),
     ]
-    assert year.days(events)["2026-11-20"] == {"terminations": 0, "unrecovered": 0, "leashed": 1}
+    assert year.days(events)["2026-11-20"] == {"hits": 0, "unrecovered": 0, "leashed": 1}
     assert year.weeks(events) == [
         {"week": "2026-11-09", "recoveries": 1, "median": 7.0, "longest": 7.0},
         {"week": "2026-11-16", "recoveries": 2, "median": 25.0, "longest": 40.0},

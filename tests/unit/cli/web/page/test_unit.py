@@ -244,10 +244,10 @@ def test_a_broken_unit_says_why_it_left_and_returns(looking: Looking) -> None:
     looking.world.events = [broken]
     looking.world.units["web"] |= {"unrecovered": broken["event_id"], "left_for": "broken"}
     outlook = {"takes_part": False, "state": "broken", "reason": "broken", "next_possible": None}
-    looking.world.units["web"]["outlook"] = outlook | {"why": f"broken by its termination of {day(1)}: return it"}
+    looking.world.units["web"]["outlook"] = outlook | {"why": f"broken by its hit of {day(1)}: return it"}
     page = looking.go("units/web")
     expect(page.locator(".headline .badge").first).to_have_class(re.compile("bad"))
-    expect(page.locator(".problem")).to_contain_text("broken by its termination of")
+    expect(page.locator(".problem")).to_contain_text("broken by its hit of")
     expect(page.get_by_text("alarm web-5xx went off.", exact=True)).to_be_visible()
     expect(page.get_by_text("It stays out of chaos until its owner opts it in again.")).to_be_visible()
     expect(page.get_by_role("row", name=re.compile("recovered in 1m 05s broken"))).to_be_visible()

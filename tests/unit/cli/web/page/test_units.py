@@ -174,9 +174,9 @@ def test_unrecovered_unit_is_out_and_links_to_its_event(looking: Looking) -> Non
     page.get_by_label("Show", exact=True).select_option("out")
     expect(page.locator("tbody tr")).to_have_count(3)
     assert rows(page) == ["bad", "lost", "sick"]
-    expect(page.get_by_role("row", name=re.compile("^lost"))).to_contain_text("from its termination of 2026-11-19")
+    expect(page.get_by_role("row", name=re.compile("^lost"))).to_contain_text("from its hit of 2026-11-19")
     page.get_by_role("link", name="sick").click()
-    sentence = "did not recover from a termination on demand (the termination of i-0abc at 20 Nov 2026, 10:00:00 UTC)"
+    sentence = "did not recover from a hit on demand (the termination of i-0abc at 20 Nov 2026, 10:00:00 UTC)"
     expect(page.locator(".problem")).to_contain_text(sentence)
     page.locator(".problem").get_by_role("link").click()
     expect(page.get_by_role("heading", name="Termination of i-0abc")).to_be_visible()

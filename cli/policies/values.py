@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cli.shared.errors import CliError, Exit
+from troop.chaos.changes import to_store
 from troop.chaos.policy import BOOKKEEPING, PARSERS
 from troop.shared import values
 
@@ -22,7 +23,7 @@ class BadPolicy(ValueError):
 
 
 def normal(key: str, value: Any) -> Any:
-    """Converts a value to JSON for the API: parsed, dates as text, names as a list.
+    """Converts a value to JSON for the API: parsed, dates and faults as text, names as a list.
 
     Raises:
         BadPolicy: the key is unknown, or the value invalid.
@@ -30,12 +31,9 @@ def normal(key: str, value: Any) -> Any:
     if key not in PARSERS:
         raise BadPolicy(f"{key} is not a key of a policy: must be {values.spelling(key, KEYS)}")
     try:
-        parsed = PARSERS[key](value)
+        return to_store(key, value)
     except values.BadValue as error:
         raise BadPolicy(f"{key} is {str(value)!r}: must be {error}") from None
-    if isinstance(parsed, date):
-        return parsed.isoformat()
-    return list(parsed) if isinstance(parsed, tuple) else parsed
 
 
 def past_opt_out(policy: Mapping[str, Any], *, somewhere: bool = False) -> str | None:

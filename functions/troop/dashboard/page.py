@@ -8,7 +8,7 @@ the same function again with the parameters of a ``cwdb-action``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -40,6 +40,7 @@ from troop.dashboard.views import (
 )
 from troop.dashboard.widget_request import KINDS, SHOWS, Viewer
 from troop.shared import formatting
+from troop.shared.choice import Choice, text_of
 from troop.shared.errors import TroopError
 
 LARGEST = 2_500_000
@@ -113,17 +114,34 @@ class Frame:
         return (self.now + timedelta(days=7)).date()
 
     def recovery(self, event: Event) -> str:
-        """Returns the seconds until the group recovered, within their bounds, or since the termination."""
+        """Returns the seconds until the group recovered, within their bounds, or since the recovery is awaited."""
         if bounds := recovery_bounds(event):
             return " to ".join(dict.fromkeys(f"{seconds:,.0f}" for seconds in bounds if seconds) or ["0"]) + " s"
-        if event.status is Status.TERMINATED and event.terminated_at:
-            return f"{max(0.0, (self.now - event.terminated_at).total_seconds()):,.0f} s so far"
+        if event.is_recovering and event.recovers_from:
+            return f"{max(0.0, (self.now - event.recovers_from).total_seconds()):,.0f} s so far"
         return ""
+
+    def fault(self, event: Event) -> str:
+        """Returns what is known of a lasting fault and its end; "" for a termination, and before it."""
+        injection, began = event.injection, event.hit_at
+        if injection is None or began is None:
+            return ""
+        parts = [event.fault]
+        if injection.end_request:
+            parts.append(f"asked to end: {injection.end_request.why}")
+        if injection.proof:
+            seconds = max(0.0, (injection.proof.at - began).total_seconds())
+            parts.append(f"proven over after {seconds:,.0f} s: {injection.proof.why}")
+        elif injection.unproven:
+            parts.append(f"not proven over, act now: {injection.unproven}")
+        elif injection.ends_by:
+            parts.append(f"ends by {self.clock(injection.ends_by)}, not yet proven over")
+        return "; ".join(parts)
 
     def stages(self, event: Event) -> str:
         """Returns the seconds after which each stage of the recovery was reached; "" if they were not recorded."""
-        began, stages = event.terminated_at, event.stages
-        if began is None or stages is None:
+        began, stages = event.recovers_from, event.stages
+        if began is None or stages is None or event.victim_stays:
             return ""
         reached = {
             "noticed": stages.noticed,
@@ -228,7 +246,7 @@ def _value(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     if isinstance(value, (tuple, list)):
-        return ", ".join(map(str, value)) or "—"
+        return ", ".join(one.text if isinstance(one, Choice) else str(one) for one in value) or "—"
     return "—" if value is None or value == "" else str(value)
 
 
@@ -250,6 +268,8 @@ def _settable(policy: Policy) -> list[tuple[str, Any, str, Any]]:
     rows = []
     for key in policy.as_dict():
         sourced = getattr(policy, key)
+        if key == "method":
+            sourced = replace(sourced, value=text_of(sourced.value))
         example = (sourced.value or _EXAMPLES.get(key, sourced.value)) if key in PARSERS and key != "until" else None
         rows.append((key, sourced.value, sourced.source, example))
     return rows

@@ -36,6 +36,7 @@ from troop.dashboard.views import (
     View,
 )
 from troop.dashboard.widget_request import Viewer, WidgetRequest, parse
+from troop.shared.choice import Choice
 
 NOW = datetime(2026, 11, 20, 22, 46, tzinfo=UTC)
 FRIDAY = date(2026, 11, 20)
@@ -91,7 +92,7 @@ def policy(**values: Any) -> Policy:
         "probability": sourced(0.2),
         "min_healthy": sourced(2),
         "min_days_between": sourced(0),
-        "method": sourced("crash"),
+        "method": sourced((Choice("crash"),)),
         "calendar": sourced("default"),
         "stop_alarms": sourced(()),
         "success_alarms": sourced(()),
@@ -141,7 +142,7 @@ def decisions_view(**parameters: Any) -> DecisionsView:
     due = "i-0a1b2c3d4e5f60718 of web-v12 is to be terminated"
     rows = [
         row("web", "terminate", detail=due, rolled=0.02, group="web-v12", instance_id="i-0a1b2c3d4e5f60718"),
-        row("web", "already-today", detail="has had its termination of 2026-11-20", rolled=0.02),
+        row("web", "already-today", detail="has had its hit of 2026-11-20", rolled=0.02),
         row("checkout", "opted-out", detail="opted out by item until 2026-12-01: month-end closing"),
         row("payments", "too-small", detail="payments-v3 has 1 of 2 healthy instances in service"),
         row("search-index"),
@@ -170,7 +171,7 @@ def outlook_of(policy: Policy, state: UnitState) -> Outlook:
         "protected": tag and f"vault-v1 is tagged {tag}",
         "malformed": "; ".join(policy.problems),
         "opted-out": "" if policy.takes_part.value else f"opted out by item until 2026-12-01: {policy.reason.value}",
-        "unrecovered": "did not recover from its termination of 2026-11-18" if state.unrecovered else "",
+        "unrecovered": "did not recover from its hit of 2026-11-18" if state.unrecovered else "",
     }
     reason = next((reason for reason, detail in reasons.items() if detail), None)
     return Outlook(reason is None, reason, reasons.get(reason or "", ""), None if reason else NOW + timedelta(days=3))
@@ -191,7 +192,11 @@ def units_view(**parameters: Any) -> UnitsView:
         unit_row("payments", UnitState(unrecovered="2026-11-18#payments", last_day=date(2026, 11, 18))),
         unit_row("search-index", problems=("attribute probability is '20%': must be a number from 0 to 1",)),
         unit_row("vault", takes_part=sourced(False, "tag troop:protected")),
-        unit_row("recommendations", method=sourced("drain", "tag of recommendations-v1"), min_healthy=sourced(4, item)),
+        unit_row(
+            "recommendations",
+            method=sourced((Choice("drain"),), "tag of recommendations-v1"),
+            min_healthy=sourced(4, item),
+        ),
     ]
     matches = [one for one in rows if one.is_left_out or parameters.get("show") != "left-out"]
     return UnitsView(request("units", **parameters), LEASHED, matches, 6, "token" * 20)
@@ -209,7 +214,7 @@ def unit_view(unit: str = "web", **values: Any) -> UnitView:
         policy=policy(**({"probability": sourced(0.05, "item"), "owner": sourced("team-a", "item")} | values)),
         state=UnitState(last_day=FRIDAY),
         outlook=outlook_of(policy(**values), UnitState()),
-        decision=row(unit, "already-today", detail="has had its termination of 2026-11-20"),
+        decision=row(unit, "already-today", detail="has had its hit of 2026-11-20"),
         events=[event(Status.RECOVERED, unit, 31), event(Status.UNRECOVERED, unit, 3000)],
         changes=[Change(f"unit#{unit}", NOW - timedelta(days=2), caller, changed)],
     )

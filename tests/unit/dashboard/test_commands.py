@@ -78,7 +78,7 @@ VALUES = {
     "probability": st.floats(0, 1),
     "min_healthy": st.integers(1, 10_000),
     "min_days_between": st.integers(0, 250),
-    "method": st.sampled_from(["crash", "drain"]),
+    "method": st.sampled_from(["crash", "crash, latency delay=300 seconds=60"]),
     "calendar": names,
     "reason": names,
     "owner": names,

@@ -15,12 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.chaos.build import TARGETS
+from tests.unit.chaos.build import NOT_OVER, TARGETS, at, injected, injection, replaced, running
 from tests.unit.dashboard import build
 from tests.unit.dashboard.build import frame, looked_at, sourced
 from troop.bench.records.record import RunStatus
-from troop.chaos.events import Status, Watch
+from troop.chaos.events import Event, Status, Watch
 from troop.chaos.facts import Switch, UnitState
+from troop.chaos.injection import EndRequest
 from troop.chaos.self_halt import SelfHalt
 from troop.chaos.stages import HealthySince, Stages
 from troop.chaos.verdict import Verdict, VerdictValue
@@ -28,6 +29,7 @@ from troop.dashboard.console import Console
 from troop.dashboard.page import LARGEST, TooLargeError, message, page
 from troop.dashboard.views import RunRow, RunsView, View, latest
 from troop.dashboard.widget_request import parse
+from troop.shared.choice import Choice
 
 ALLOWED = {
     *("style", "div", "p", "span", "b", "bdi", "br", "h4", "code", "a", "cwdb-action", "details", "summary"),
@@ -73,7 +75,8 @@ def hostile(text: str) -> Iterator[View]:
     rows = [build.row(text, text, detail=text, group=text, instance_id=text)]
     yield replace(build.decisions_view(reason=text[:200] or "x"), rows=rows, counts=[(text, 1)])
     yield replace(build.unit_decisions_view(), rows=rows, position=text)
-    every: dict[str, Any] = dict.fromkeys(("reason", "owner", "calendar", "method"), sourced(text, text))
+    every: dict[str, Any] = dict.fromkeys(("reason", "owner", "calendar"), sourced(text, text))
+    every |= {"method": sourced((Choice("crash"), Choice(text)), text)}
     out: dict[str, Any] = {"takes_part": sourced(False, text), "until": sourced(date(2026, 12, 1), text)}
     units = [build.unit_row(text, **every, **out), build.unit_row(text, UnitState(unrecovered=text))]
     yield replace(build.units_view(), rows=[*units, build.unit_row(text, problems=(text, text))], position=text)
@@ -151,7 +154,8 @@ def test_a_narrow_widget_says_beside_each_value_what_it_is() -> None:
 def test_the_largest_page_is_still_below_what_lambda_can_answer() -> None:
     """Fifty rows of the longest names, all of them quotation marks: nobody can hide a widget by the names he gives."""
     longest = '"' * 256
-    every: dict[str, Any] = dict.fromkeys(("reason", "owner", "calendar", "method"), sourced(longest, longest))
+    every: dict[str, Any] = dict.fromkeys(("reason", "owner", "calendar"), sourced(longest, longest))
+    every |= {"method": sourced((Choice(longest),), longest)}
     units = [build.unit_row(longest, groups=5, takes_part=sourced(False, longest), **every)] * 50
     events = [build.event(Status.RECOVERED, longest, group=longest, detail=longest * 4)] * 50
     for view in (replace(build.units_view(), rows=units), replace(build.events_view(), events=events)):
@@ -238,7 +242,7 @@ def test_latest_decision_of_each_unit_and_every_termination_are_shown() -> None:
                 "protected: ",
             ],
         ),
-        ("unit", ["With probability 0.05 per business day", "Next possible termination:", "probability: — → 0.05"]),
+        ("unit", ["With probability 0.05 per business day", "Next possible hit:", "probability: — → 0.05"]),
         ("runs", ["58 of 60 a cell", "$12.50 expected", "$11.94", "plus items without a price", "opens the console"]),
         ("fleets", ["498 of 500", "spot-workers", "2d 22h so far"]),
         (
@@ -297,7 +301,7 @@ def test_a_deployment_that_halted_itself_says_when_and_why() -> None:
     halt = SelfHalt(build.NOW - timedelta(minutes=6), "3 causes broke units within an hour")
     for view in (build.events_view(), build.units_view()):
         text = Tree(page(replace(view, switch=Switch(True, leashed=True, itself=halt)), frame(looked_at()))).text
-        assert "halted itself: no terminations 2026-11-20 23:40: 3 causes broke units" in " ".join(text.split())
+        assert "halted itself: no hits 2026-11-20 23:40: 3 causes broke units" in " ".join(text.split())
         assert "resume" in text
 
 
@@ -314,3 +318,39 @@ def test_unrecovered_unit_is_described_in_words() -> None:
 def test_old_figures_are_marked() -> None:
     assert "figures are" not in page(build.live_view(44), build.frame())
     assert "figures are 1m 15s old" in page(build.live_view(75), build.frame())
+
+
+def _rows(*events: Event) -> str:
+    return " ".join(Tree(page(replace(build.events_view(), events=events), frame())).text.split())
+
+
+def test_a_lasting_fault_says_what_it_is_and_how_its_end_is_proven() -> None:
+    text = _rows(injected())
+    assert "latency delay=200 jitter=10 sources=ALL direction=egress seconds=60" in text
+    assert "proven over after 66 s: a probe found no trace of it" in text
+    assert "3 s" in text, "its recovery counts from the proof"
+    assert "noticed" not in text, "nothing replaces an instance that stays"
+    assert "terminated" not in text
+
+
+def test_a_fault_without_a_proof_says_when_it_ends() -> None:
+    request = EndRequest(at("12:00:40"), "chaos was halted")
+    text = _rows(running(injection=injection(**NOT_OVER | {"end_request": request})))
+    assert "RUNNING" in text
+    assert "asked to end: chaos was halted; ends by 20:01, not yet proven over" in text
+    stuck = running(injection=injection(**NOT_OVER | {"unproven": "the instance is protected"}))
+    assert "not proven over, act now: the instance is protected" in _rows(stuck)
+
+
+def test_an_instance_that_was_replaced_has_its_stages_from_its_termination() -> None:
+    text = _rows(replaced())
+    assert "proven over after 175 s: the instance was terminated" in text
+    assert "noticed after 5 s, launched after 10 s" in text
+    assert "136 to 140 s" in text
+
+
+def test_faults_of_a_policy_and_the_command_that_sets_them() -> None:
+    faults = (Choice("crash"), Choice("latency", (("delay", "300"),)))
+    text = Tree(page(build.unit_view("web", method=sourced(faults)), frame())).text
+    assert "crash, latency delay=300" in text
+    assert "'method=crash, latency delay=300'" in text

@@ -76,7 +76,7 @@ def test_events(terminated: Account) -> None:
     assert "TERMINATED web web-v1" in text
     assert instance in text
     assert "75 s so far" in text
-    assert "unleashed: terminates instances" in text
+    assert "unleashed: hits instances" in text
     assert "No such events." in shown("events", unit="checkout")
     assert "No such events." in shown("events", form=True, widgetContext={"forms": {"all": {"unit": "payments"}}})
 

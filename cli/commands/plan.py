@@ -315,5 +315,6 @@ def _why(unit: UnitDay) -> str:
         return outcome.detail
     instance, group = outcome.target.instance, outcome.target.group
     zone = f" in {instance.zone}" if instance.zone else ""
-    would = "would be terminated" + (", were it not leashed" if outcome.reason == LEASHED else "")
+    happens = outcome.choice.in_words if outcome.choice else "be terminated"
+    would = f"would {happens}" + (", were it not leashed" if outcome.reason == LEASHED else "")
     return f"{instance.instance_id} of {group.name}{zone} {would}"

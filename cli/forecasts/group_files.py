@@ -13,6 +13,7 @@ from cli.shared.errors import CliError, Exit
 from troop.chaos.change_calendars import assumed_open
 from troop.chaos.facts import Account, Counts, Switch
 from troop.chaos.groups import HEALTHY, IN_SERVICE, Group, Instance
+from troop.chaos.inside import Inside, consent_of
 from troop.chaos.units import unit_of
 from troop.shared import values
 from troop.shared.settings import Settings
@@ -64,7 +65,10 @@ class TriedGroups:
             givers.setdefault(unit, group.name)
         changes = assumed_open(settings.calendars)
         running = Switch(halted=False, leashed=False)
-        return Account(self.groups, items, {}, running, Counts(), self.protected, changes=changes)
+        consents = {i.instance_id: consent for g in self.groups if (consent := consent_of(g)) for i in g.instances}
+        return Account(
+            self.groups, items, {}, running, Counts(), self.protected, changes=changes, inside=Inside(consents)
+        )
 
 
 def load(file: Path) -> TriedGroups:
@@ -159,6 +163,7 @@ class _Reader:
                 desired=desired,
                 instances=tuple(instances),
                 tags=read.get("tags", {}),
+                propagated=frozenset(read.get("tags", {})),
                 suspended_processes=frozenset(read.get("suspended_processes", ())),
             )
         )

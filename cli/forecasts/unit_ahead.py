@@ -18,7 +18,7 @@ from troop.chaos.expected_ticks import ticks_of
 from troop.chaos.facts import Account, Facts, facts_of_units
 from troop.chaos.forecast import LEASHED, skip_through, ticks_between
 from troop.chaos.groups import Group
-from troop.chaos.guards import BEFORE_CAPS, Refusal, candidates, not_rolled, not_yet, pass_guards
+from troop.chaos.guards import BEFORE_CAPS, Refusal, candidates, inside, not_rolled, not_yet, pass_guards, too_late
 from troop.chaos.outlook import policy_at
 from troop.chaos.policy import Policy
 from troop.chaos.roll import by_rank, last_due
@@ -26,12 +26,13 @@ from troop.chaos.strays import find
 from troop.chaos.units import by_unit
 from troop.shared import moments
 from troop.shared.calendars import Calendar, clock
+from troop.shared.choice import Choice
 
 DAYS = 14
 """Days ahead, including today."""
 
-_PUBLIC = tuple(guard for guard in BEFORE_CAPS if guard not in (not_rolled, not_yet))
-"""The guards whose answers do not depend on the salt."""
+_PUBLIC = tuple(guard for guard in BEFORE_CAPS if guard not in (not_rolled, inside, not_yet, too_late))
+"""The guards whose answers depend neither on the salt nor on the fault of the day."""
 
 ODDS_ASSUMPTIONS = (
     "the limits max_per_day and max_in_flight leave room for the unit",
@@ -103,7 +104,7 @@ def _odds(
         if isinstance(verdict, Refusal):
             yield _Odds(day, verdict, 0.0, 0.0)
             continue
-        alone = _chance(verdict.policy.probability.value, calendar, day, now)
+        alone = _chance(verdict, calendar, day, now)
         rest = verdict.policy.min_days_between.value
         resting = sum(
             chance for hit, chance in hits.items() if rest and calendar.business_days_since(hit, day, rest) < rest
@@ -126,21 +127,35 @@ def _verdict(basis: Basis, groups: tuple[Group, ...], calendar: Calendar, day: d
             return Refusal(LEASHED, "already recorded today")
         verdict = pass_guards(facts, _PUBLIC)
         if not isinstance(verdict, Refusal):
-            return verdict
+            refusals = [_refusal(verdict, choice) for choice in verdict.choices]
+            return next((refusal for refusal in refusals if all(refusals) and refusal), verdict)
         refusal = verdict
         if refusal.reason != "change-calendar":  # the only one that can end within a day
             break
     return refusal
 
 
-def _chance(probability: float, calendar: Calendar, day: date, now: datetime) -> float:
-    """Returns the chance that a roll passes and is due later than now, for a unit that was not hit so far."""
+def _refusal(facts: Facts, choice: Choice) -> Refusal | None:
+    """Returns why a fault cannot hit the unit on any day; None if it can."""
+    verdict = inside(replace(facts, requested=choice))
+    return verdict if isinstance(verdict, Refusal) else None
+
+
+def _chance(facts: Facts, calendar: Calendar, day: date, now: datetime) -> float:
+    """Returns the chance that a roll passes and is due later than now, for a unit that was not hit so far. Each of the
+    unit's faults is equally likely; some of them may not be possible.
+    """
     opens, _ = calendar.window(day)
-    minutes = (last_due(day, calendar) - opens) / timedelta(minutes=1) + 1
-    over = min(max((now - opens) / timedelta(minutes=1), 0.0), minutes)
-    later = 1 - over / minutes
-    missed = probability * over / minutes  # the roll had passed, and its minute is over: it would have been hit
-    return probability * later / (1 - missed) if missed < 1 else probability
+    share = facts.policy.probability.value / len(facts.choices)
+    later = missed = 0.0  # missed: the roll had passed, and its minute is over, so the unit would have been hit
+    for choice in facts.choices:
+        if _refusal(facts, choice):
+            continue
+        minutes = (last_due(day, calendar, choice.takes()) - opens) / timedelta(minutes=1) + 1
+        over = min(max((now - opens) / timedelta(minutes=1), 0.0), minutes) / minutes
+        later += share * (1 - over)
+        missed += share * over
+    return later / (1 - missed) if missed < 1 else facts.policy.probability.value
 
 
 def _day(calendar: Calendar, odds: _Odds, expected: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -162,6 +177,8 @@ def _ranked(basis: Basis, odds: _Odds, expected: Mapping[str, Any] | None) -> Ma
     if expected is None or basis.salt is None:
         return None
     facts = odds.verdict
+    if not isinstance(facts, Refusal):
+        facts = pass_guards(replace(facts, salt=basis.salt), [inside])
     able = [] if isinstance(facts, Refusal) else [i for group in facts.groups for i in candidates(facts, group)]
     rank = [instance.instance_id for instance in by_rank(basis.salt, odds.day, able)] if expected["hit"] else []
     return {**expected, "rank": rank}

@@ -26,6 +26,7 @@ FILE_ASSUMPTIONS = (
     "nothing was terminated before, and nothing is halted or leashed",
     "alarms are OK, and no instance refresh is under way",
     "SSM Change Calendars are open",
+    "Systems Manager reaches all instances, and they have their group's tags",
 )
 """Further assumptions for groups of a file."""
 

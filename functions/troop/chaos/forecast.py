@@ -51,10 +51,12 @@ class _Course:
     account: Account
     states: dict[str, UnitState] = field(init=False)
     by_day: Counter[date] = field(init=False)
+    hits: dict[str, str] = field(init=False)
     in_flight: int = 0
     moment: datetime | None = None
 
     def __post_init__(self) -> None:
+        self.hits = dict(self.account.inside.hits)
         self.states = dict(self.account.states)
         self.by_day = Counter(self.account.counts.by_day)
 
@@ -63,7 +65,8 @@ class _Course:
         if moment != self.moment:
             self.moment, self.in_flight = moment, 0
         counts = Counts({day: self.by_day[day]}, self.in_flight)
-        return replace(self.account, groups=tuple(groups), states=self.states, counts=counts)
+        inside = replace(self.account.inside, hits=self.hits)
+        return replace(self.account, groups=tuple(groups), states=self.states, counts=counts, inside=inside)
 
     def carry_out(self, decisions: Iterable[Decision]) -> None:
         """Applies what a tick's claims write or, in a leashed deployment, its records."""
@@ -77,6 +80,11 @@ class _Course:
             self.states[decision.unit] = replace(before, last_day=decision.day)
             self.by_day[decision.day] += 1
             self.in_flight += 1
+            instance = decision.target.instance.instance_id
+            if decision.choice and decision.choice.lasting:
+                self.hits[instance] = decision.event_id
+            else:
+                self.hits.pop(instance, None)  # its replacement had no fault inside
 
 
 def go_through(

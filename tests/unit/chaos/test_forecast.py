@@ -14,12 +14,25 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from tests.unit.chaos.build import FRIDAY, SALT, account, at, calendars, fleet, group, raw_calendar, settings, tagged
+from tests.unit.chaos.build import (
+    FRIDAY,
+    SALT,
+    account,
+    at,
+    calendars,
+    fleet,
+    group,
+    instance,
+    raw_calendar,
+    settings,
+    tagged,
+)
 from tests.unit.chaos.test_rules_hold import OPT_OUT, worlds
 from troop.chaos.change_calendars import ChangePeriod
 from troop.chaos.decisions import TERMINATE, Decision
 from troop.chaos.facts import Account, Counts, Facts, Switch, UnitState
 from troop.chaos.forecast import UnitDay, go_through, plan, skip_through, ticks_between
+from troop.chaos.inside import Inside
 from troop.chaos.roll import due_at
 from troop.shared.settings import Settings
 
@@ -222,3 +235,48 @@ def test_unit_refused_by_the_in_flight_cap_is_terminated_at_the_next_tick() -> N
     full, short, _, _ = both(account(*fleet(30)), settings(max_in_flight=1, max_per_day=100), FRIDAY, MONDAY)
     assert short == full
     assert Counter(reason for reason, *_ in full.values())[TERMINATE] > 40
+
+
+# ------------------------------------------------------------------ lasting faults
+
+
+def consenting(method: str, size: int = 3) -> Account:
+    read = replace(tagged(method=method, inside="yes"), propagated=frozenset({"troop:inside"}))
+    read = replace(read, instances=tuple(instance(n) for n in range(size)), desired=size)
+    return account(read, inside=Inside({one.instance_id: "yes" for one in read.instances}))
+
+
+@pytest.mark.parametrize("method", ["cpu seconds=900", "crash, cpu seconds=900"])
+def test_short_cut_and_long_way_agree_on_lasting_faults(method: str) -> None:
+    full, short, _, _ = both(consenting(method), settings(inside_instances=True), FRIDAY, date(2026, 12, 11))
+    assert short == full
+    assert {reason for reason, *_ in full.values()} >= {TERMINATE}
+
+
+def test_each_instance_has_one_lasting_fault_until_it_is_replaced() -> None:
+    chosen = settings(inside_instances=True)
+    ticks = ticks_between(chosen, 15, FRIDAY, FRIDAY + timedelta(days=28))
+    only = [d for some in go_through(consenting("cpu"), chosen, SALT, ticks) for d in some if d.target]
+    assert sorted(d.target.instance.instance_id for d in only if d.target) == [
+        instance(n).instance_id for n in range(3)
+    ]
+    mixed = [d for some in go_through(consenting("crash, cpu"), chosen, SALT, ticks) for d in some if d.target]
+    hits: set[str] = set()
+    for decision in mixed:
+        assert decision.target
+        assert decision.choice
+        hit = decision.target.instance.instance_id
+        if decision.choice.lasting:
+            assert hit not in hits
+            hits.add(hit)
+        else:
+            hits.discard(hit)
+    assert len({d.choice for d in mixed}) == 2
+
+
+def test_a_plan_gives_the_minute_of_a_lasting_fault_with_time_for_its_proof() -> None:
+    chosen = settings(inside_instances=True, calendars=calendars(open="09:00", close="09:34"))
+    (unit,) = plan(consenting("cpu seconds=900"), chosen, SALT, 1, {"default": FRIDAY})
+    assert unit.due == at("09:00")  # of 34 minutes, 18 are for the fault and 15 for delays
+    assert unit.outcome.reason == TERMINATE
+    assert unit.outcome.tick == at("09:00")

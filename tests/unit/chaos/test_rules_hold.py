@@ -23,6 +23,7 @@ from tests.unit.chaos.build import SALT, SUN_TO_THU, account, calendars, raw_cal
 from troop.chaos.decisions import TERMINATE, Decision, decide_all
 from troop.chaos.facts import AbandonedClaim, Account, Counts, Switch, UnitState, facts_of_units
 from troop.chaos.groups import Group, Instance
+from troop.chaos.inside import Inside
 from troop.shared.settings import Settings
 
 FREEZE = (date(2026, 11, 23), date(2026, 11, 25))
@@ -70,6 +71,12 @@ TAGS = [
     {"troop:opt_out": "true", "troop:until": "2026-10-25"},
     {"troop:opt_in": "true", "troop:calendar": "il"},
 ]
+METHODS = [
+    *({"troop:method": value} for value in ("drain", "crash, cpu", "cpu")),
+    *({"troop:method": "cpu", "troop:inside": value} for value in ("yes", "yes", "install")),
+    *({"troop:method": f"latency seconds={value}", "troop:inside": "yes"} for value in (10, 900, 900)),
+    *({"troop:method": "crash, shutdown, io seconds=600", "troop:inside": "install"} for _ in range(3)),
+]
 ITEMS = [
     {key.removeprefix("troop:"): value for key, value in tags.items()} for tags in TAGS if "troop:unit" not in tags
 ]
@@ -78,17 +85,34 @@ UNITS = ("web", "db", "batch")
 
 
 @st.composite
-def groups(draw: st.DrawFn, name: str, first: int) -> Group:
+def groups(draw: st.DrawFn, name: str, first: int, methods: dict[str, str]) -> Group:
     ailments = draw(st.lists(often({}, *AILMENTS), min_size=1, max_size=4))
     instances = tuple(Instance(f"i-{first + n:017x}", **ailment) for n, ailment in enumerate(ailments))
     serving = sum(i.weight for i in instances if (i.lifecycle, i.health) == ("InService", "Healthy"))
+    tags = draw(st.sampled_from([{}] * 20 + TAGS)) | methods | draw(often({}, *METHODS))
     return Group(
         name=name,
         desired=serving + draw(often(0, 1)) if draw(often(True, False)) else 0,
         instances=instances,
-        tags=draw(st.sampled_from([{}] * 20 + TAGS)),
+        tags=tags,
+        propagated=frozenset(tags) if draw(often(True, False)) else frozenset(),
         suspended_processes=draw(often(frozenset(), frozenset({"Launch"}), frozenset({"AZRebalance"}))),
     )
+
+
+@st.composite
+def known_inside(draw: st.DrawFn, members: list[Group]) -> Inside:
+    """Most instances have their group's tag, are known to Systems Manager, and had no fault before."""
+    all_ids = [instance.instance_id for group in members for instance in group.instances]
+    consents = {
+        instance.instance_id: group.tags["troop:inside"]
+        for group in members
+        for instance in group.instances
+        if group.tags.get("troop:inside") in ("yes", "install") and draw(often(True, False))
+    }
+    hits = {one: "2026-10-02#x" for one in all_ids if draw(often(False, True))}
+    reachable = draw(often(None, frozenset(all_ids), frozenset(all_ids[1:])))
+    return Inside(consents, hits, reachable, draw(often("", "ClientError: no")))
 
 
 DAYS = [date(2026, 10, 20) + timedelta(days=n) for n in range(80)]
@@ -99,7 +123,8 @@ TIMES = [time(hour, minute) for hour in (*range(24), *[22] * 60) for minute in (
 @st.composite
 def worlds(draw: st.DrawFn) -> tuple[Account, Settings, datetime]:
     names = draw(st.sampled_from([("web-1",), ("db",), ("web-1", "web-2"), ("web-1", "db"), ("web-1", "db", "batch")]))
-    members = [draw(groups(name, 10 * n)) for n, name in enumerate(names)]
+    methods = draw(st.sampled_from([{}] * 8 + METHODS))  # of all groups: members without a common one are malformed
+    members = [draw(groups(name, 10 * n, methods)) for n, name in enumerate(names)]
     now = datetime.combine(draw(st.sampled_from(DAYS)), draw(st.sampled_from(TIMES)), UTC)
     passed = draw(often(None, -1, 0, 1, 2, 5))
     last = None if passed is None else now.date() - timedelta(days=passed)
@@ -108,17 +133,25 @@ def worlds(draw: st.DrawFn) -> tuple[Account, Settings, datetime]:
     state = UnitState(None if abandoned else last, draw(often(None, "2026-10-01#x")), abandoned=abandoned)
     read = account(
         *members,
+        inside=draw(known_inside(members)),
         items={draw(st.sampled_from(UNITS)): draw(st.sampled_from([{}] * 20 + ITEMS))},
         states={draw(st.sampled_from(UNITS)): state},
         switch=draw(often(Switch(False, False), Switch(True, False), Switch(False, True))),
         counts=Counts({now.date(): draw(often(0, 1, 3, 4))}, draw(often(0, 2, 4))),
         protected_instances=frozenset(draw(often((), (members[0].instances[0].instance_id,)))),
     )
-    return read, OPT_IN if draw(often(False, True)) else OPT_OUT, now
+    chosen = OPT_IN if draw(often(False, True)) else OPT_OUT
+    return read, replace(chosen, inside_instances=draw(often(True, False))), now
 
 
 OPT_OUT = settings(
-    units=PATTERNS, calendars=RAW_CALENDARS, max_per_day=4, max_in_flight=3, min_healthy=2, lowest_min_healthy=2
+    units=PATTERNS,
+    calendars=RAW_CALENDARS,
+    max_per_day=4,
+    max_in_flight=3,
+    min_healthy=2,
+    lowest_min_healthy=2,
+    inside_instances=True,
 )
 OPT_IN = replace(OPT_OUT, participation="opt-in")
 
@@ -184,6 +217,22 @@ def check(decision: Decision, read: Account, chosen: Settings, now: datetime) ->
     assert sum(i.weight for i in serving) >= group.desired > 0
     assert "Launch" not in group.suspended_processes
 
+    methods = [t.get("method", "crash") for t in policies]
+    assert decision.choice
+    assert all(decision.choice.text in method.split(", ") for method in methods)
+    if decision.choice.name in ("crash", "shutdown", "drain"):
+        return
+    assert chosen.inside_instances
+    assert group.tags["troop:inside"] in ("yes", "install")
+    assert "troop:inside" in group.propagated
+    assert instance.instance_id in read.inside.consents
+    assert instance.instance_id not in read.inside.hits
+    assert read.inside.reachable is None or instance.instance_id in read.inside.reachable
+    assert not read.inside.unread
+    seconds = int(dict(decision.choice.parameters).get("seconds", "300"))
+    # An hour of the night on which the clocks change is there twice, or not at all.
+    assert open_by_the_wall(calendar, now + timedelta(seconds=seconds + 120 - 1))
+
 
 def opted_out(item: Mapping[str, Any], members: list[Group], participation: str, day: date | None) -> bool:
     def in_force(says: Mapping[str, Any]) -> bool:
@@ -221,6 +270,7 @@ def test_no_termination_breaks_a_rule() -> None:
         terminated = [d for d in decisions if d.reason == TERMINATE]
         for decision in terminated:
             check(decision, read, chosen, now)
+            seen["lasting"] += bool(decision.choice and decision.choice.lasting)
         assert len(terminated) <= max(0, 3 - read.counts.in_flight)
         per_day = Counter(d.day for d in terminated)
         assert all(n <= max(0, 4 - read.counts.by_day.get(d or date.min, 0)) for d, n in per_day.items())
@@ -228,7 +278,9 @@ def test_no_termination_breaks_a_rule() -> None:
 
     search()
     assert seen[TERMINATE] >= 30, f"the search has hardly met a termination: {seen}"
-    assert len(seen) >= 15, f"the search has met few reasons: {seen}"
+    assert seen["lasting"] >= 3, f"the search has hardly met a lasting fault: {seen}"
+    assert seen["inside"] >= 3, f"the search has hardly met a lasting fault that may not be: {seen}"
+    assert len(seen) >= 16, f"the search has met few reasons: {seen}"
 
 
 @given(worlds())
@@ -255,6 +307,8 @@ def test_opt_out_removes_its_unit_and_overrides_no_guard_of_another(
     for name, decision in after.items():
         if name == unit:
             assert decision.reason != TERMINATE
+        elif any(group.name == unit and unit_by_hand(group) == name for group in read.groups):
+            assert decision.reason != TERMINATE  # the item's key is the name of one of its groups
         elif decision.reason == TERMINATE:
             assert before[name].reason in (TERMINATE, "day-cap", "in-flight")
         else:

@@ -63,6 +63,7 @@ def test_a_group_with_everything(tmp_path: Path) -> None:
                 ),
                 {"troop:unit": "web", "troop:probability": "0.5", "troop:opt_out": "false", "troop:protected": ""},
                 frozenset({"Launch"}),
+                propagated=frozenset({"troop:unit", "troop:probability", "troop:opt_out", "troop:protected"}),
             ),
         )
         assert account.items == {"web": {"probability": 0.1}}

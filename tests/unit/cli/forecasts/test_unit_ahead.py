@@ -12,6 +12,7 @@ from cli.forecasts import calendar_ahead, unit_ahead
 from cli.forecasts.calendar_ahead import Basis
 from tests.unit.cli.web.page_world import NOW, Ahead, World
 from troop.chaos.facts import Switch, UnitState
+from troop.chaos.inside import Inside
 
 HALVES = {"web": {"unit": "web", "version": 1, "probability": 0.5}}
 
@@ -95,3 +96,58 @@ def test_units_that_cannot_be_hit_say_why_on_every_open_day(basis: Basis) -> Non
     malformed = unit_ahead.document(without_salt(basis, opt_out="perhaps"), "web", NOW)
     assert malformed["probability"] is None
     assert {day["reason"] for day in malformed["days"]} >= {"malformed"}
+
+
+def with_method(basis: Basis, method: str, inside_instances: bool = True) -> Basis:
+    """The unit, whose owner consents to faults inside its instances."""
+    tags = {"troop:inside": "yes"}
+    groups = [
+        replace(group, tags={**group.tags, **tags}, propagated=frozenset(tags))
+        if group.name.startswith("web")
+        else group
+        for group in basis.account.groups
+    ]
+    consents = {i.instance_id: "yes" for group in groups for i in group.instances if group.propagated}
+    account = replace(
+        basis.account, groups=groups, items={"web": {**HALVES["web"], "method": method}}, inside=Inside(consents)
+    )
+    chosen = replace(basis.settings.chaos, inside_instances=inside_instances)
+    return replace(basis, account=account, settings=replace(basis.settings, chaos=chosen))
+
+
+def test_odds_count_only_the_faults_that_can_hit(basis: Basis) -> None:
+    def odds(changed: Basis) -> tuple[Any, Any]:
+        days = unit_ahead.document(replace(changed, salt=None), "web", NOW)["days"]
+        one = next(day for day in days if day["day"] == "2026-11-24")
+        return one["chance"], one["reason"]
+
+    both = with_method(basis, "crash, cpu")
+    assert odds(both) == (0.5, None)
+    assert odds(with_method(basis, "crash, cpu", inside_instances=False)) == (0.25, None)
+    assert odds(with_method(basis, "cpu", inside_instances=False)) == (0.0, "inside")
+    nobody = replace(both, account=replace(both.account, inside=Inside()))
+    assert odds(nobody) == (0.25, None)
+    only = with_method(basis, "cpu, memory")
+    assert odds(replace(only, account=replace(only.account, inside=Inside()))) == (0.0, "inside")
+
+
+def test_a_long_fault_has_less_of_its_day_left(basis: Basis) -> None:
+    def chance(method: str) -> float:
+        at = datetime(2026, 11, 24, 13, tzinfo=UTC)
+        days = unit_ahead.document(replace(with_method(basis, method), salt=None), "web", at)["days"]
+        value: float = days[0]["chance"]
+        return value
+
+    assert 0 < chance("cpu seconds=900") < chance("crash, cpu seconds=900") < chance("crash") < 0.5
+
+
+def test_the_rank_of_a_lasting_fault_leaves_out_instances_that_had_one(basis: Basis) -> None:
+    changed = with_method(basis, "cpu")
+    days = unit_ahead.document(changed, "web", NOW)["days"]
+    first = next(day["expected"] for day in days if day["expected"] and day["expected"]["hit"])
+    hits = {first["instance_id"]: "2026-11-02#web"}
+    account = replace(changed.account, inside=replace(changed.account.inside, hits=hits))
+    later = unit_ahead.document(replace(changed, account=account), "web", NOW)["days"]
+    ranks = [day["expected"]["rank"] for day in later if day["expected"] and day["expected"]["hit"]]
+    assert ranks
+    assert all(first["instance_id"] not in rank for rank in ranks)

@@ -145,7 +145,8 @@ def faults(count: int, seconds: int) -> list[Item]:
     lasting = seconds + FAULT_OVERRUN + 2 * PROBE_SECONDS
     rounds = 1 + lasting // INJECT_SECONDS
     steps, calls = FAULT_STATES + rounds, rounds + FAULT_COMMANDS + 1
-    busy = (0.5 * calls + 2 * PROBE_SECONDS) * 0.25
+    # The last round waits for the end within its call: half of a round on average.
+    busy = (0.5 * calls + 2 * PROBE_SECONDS + INJECT_SECONDS / 2) * 0.25
     return [
         Item(f"Step Functions: {count:,} faults x ({FAULT_STATES} + {rounds})", "transition", count * steps),
         Item("Run Command: the fault, and a probe before and after it", "command", count * FAULT_COMMANDS),

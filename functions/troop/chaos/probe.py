@@ -17,6 +17,9 @@ from troop.shared.codec import stored
 BUDGET = timedelta(seconds=60)
 """The time that a probe has, from its request to its answer. Without an answer by then it has none."""
 
+READERS = frozenset({"iptables", "tc"})
+"""The programs that show a trace. Where one does not exist, AWS's documents cannot have left that trace: it is 0."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from troop.chaos.injection import Injection
-from troop.chaos.probe import Reading
+from troop.chaos.probe import READERS, Reading
 from troop.faults.lasting_fault import LastingFault
 
 
@@ -41,6 +41,8 @@ def prove(fault: LastingFault, injection: Injection) -> tuple[Presence, str]:
         return Presence.UNKNOWN, "the instance was booted again: its agent may run the document once more"
     if fault.returns:
         return _returned(injection, now)
+    if lost := sorted(READERS & set(lacking(fault, now)) - set(earlier.missing)):
+        return Presence.UNKNOWN, f"{', '.join(lost)} no longer exists: the probe cannot read what it would show"
     unread = [
         trace.field
         for trace in fault.traces

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from troop import faults
 from troop.chaos.probe import Reading, parse
 
 SCRIPT = Path(__file__).parents[3] / "infra" / "probe.sh"
@@ -60,16 +61,16 @@ class Instance:
         self.setup.append(f"{path} 60 & ")
         self.setup.append(f'while [ "$(cat /proc/$!/comm)" != {name} ]; do :; done')
 
-    def run(self, shell: str = "sh", process: str = "", before: str = "") -> str:
-        text = SCRIPT.read_text().replace("{{Token}}", TOKEN).replace("{{Process}}", process)
+    def run(self, shell: str = "sh", process: str = "", before: str = "", text: str = "") -> str:
         script = self.folder / "script"
-        script.write_text(text)
+        text = text or SCRIPT.read_text()
+        script.write_text(text.replace("{{Token}}", TOKEN).replace("{{Process}}", process))
         lines = ["set -e", *self.setup, f"export PATH={self.bin}:$PATH", f"{before} {shell} {script}", "exit $?"]
         command = [*NAMESPACE, "sh", "-c", "\n".join(lines)]
         return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout
 
-    def read(self, shell: str = "sh", process: str = "", before: str = "") -> Reading:
-        reading = parse(self.run(shell, process, before), TOKEN)
+    def read(self, shell: str = "sh", process: str = "", before: str = "", text: str = "") -> Reading:
+        reading = parse(self.run(shell, process, before, text), TOKEN)
         assert reading is not None
         return reading
 
@@ -86,6 +87,15 @@ def needs(*programs: str) -> pytest.MarkDecorator:
 
 def test_the_script_has_the_two_parameters_that_systems_manager_fills_in() -> None:
     assert sorted(re.findall(r"\{\{\s*(.*?)\s*\}\}", SCRIPT.read_text())) == ["Process", "Token"]
+
+
+def test_script_looks_for_every_tool_of_the_faults(instance: Instance) -> None:
+    instance.setup.append("mount -t tmpfs tmpfs /sys")
+    instance.setup.append("mkdir /var/lib/bin && cp $(which grep df) /var/lib/bin")
+    path = "$PATH:/usr/sbin:/usr/bin:/sbin:/bin"
+    text = SCRIPT.read_text()
+    assert path in text
+    assert set(instance.read(text=text.replace(path, "/var/lib/bin")).missing) == set(faults.tools())
 
 
 @pytest.mark.parametrize("shell", [pytest.param(shell, marks=needs(shell.split()[0])) for shell in SHELLS])

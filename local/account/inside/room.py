@@ -1,13 +1,15 @@
 """Gives an instance a view of its own, in which Systems Manager's documents cannot harm this machine.
 
 It is the first process of a managed instance: in namespaces of its own on this machine, or in a kernel of its own. The
-instance has the machine's programs, but only its own processes, its own root volume in memory, its own /etc/hosts, its
-own boot id, and its own folder of Systems Manager. The process starts user data, atd and the SSM agent. It starts the
-last two again when they end, as systemd does. It uses only the standard library.
+instance has the machine's programs, but only its own processes, its own root volume with /var/tmp, its own /etc/hosts,
+its own boot id, and its own folder of Systems Manager. The root volume is the disk of a kernel, otherwise memory. The
+process starts user data, atd and the SSM agent. It starts the last two again when they end, as systemd does. It uses
+only the standard library.
 
 The files agent-off and atd-off in HOME/ssm keep them from running: tests create them.
 
-Differences from EC2: the root volume is small, and new after a reboot. All other folders are the machine's own.
+Differences from EC2: the root volume is new after a reboot, and small if it is in memory. All other folders are the
+machine's own.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ HERE = Path(__file__).resolve().parent
 MARKER = Path("/.instance")
 """Exists only inside such a view. The agent refuses to run without it."""
 _ROOT_MIB = 64
+_SCRATCH = Path("/var/tmp")
+"""The folder that I/O stress fills."""
 _CHECK_SECONDS = 0.2
 _BIND, _RECURSIVE, _PRIVATE, _UNBINDABLE = 0x1000, 0x4000, 0x40000, 0x20000
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -53,13 +57,18 @@ def enter(home: Path) -> None:
     root = home / "root"
     root.mkdir(exist_ok=True)
     _mount("none", "/", "", _PRIVATE | _RECURSIVE)
-    _mount("root", root, "tmpfs", 0, f"size={_ROOT_MIB}m,mode=755")
+    if (home / "kernel").exists():
+        _mount(home / "shared", root, "", _BIND)
+    else:
+        _mount("root", root, "tmpfs", 0, f"size={_ROOT_MIB}m,mode=755")
     _mount("none", root, "", _UNBINDABLE)  # else the machine's folder around it would contain it again
-    _show(Path("/"), root, {above for path in own for above in path.parents}, {*own, Path("/proc")})
+    empty = {*own, Path("/proc"), _SCRATCH}
+    _show(Path("/"), root, {above for path in empty for above in path.parents}, empty)
     for path, folder in own.items():
         place = root / path.relative_to("/")
         place.mkdir(parents=True, exist_ok=True)
         _mount(folder, place, "", _BIND)
+    (root / _SCRATCH.relative_to("/")).chmod(0o1777)
     _mount("proc", root / "proc", "proc", 0)
     _mount(home / "boot-id", root / "proc/sys/kernel/random/boot_id", "", _BIND)
     if (root / "etc" / "hosts").exists():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -50,7 +51,7 @@ def test_no_trace_is_more_than_before(fault: LastingFault) -> None:
     ],
     ids=str,
 )
-def test_more_of_a_trace_than_before_is_the_fault(fault: LastingFault, left: dict[str, float]) -> None:
+def test_more_of_a_trace_than_before_is_the_fault(fault: LastingFault, left: dict[str, Any]) -> None:
     presence, why = prove(fault, injection(fault, replace(CLEAN, **left)))
     assert presence is Presence.PRESENT
     assert next(iter(left)) in why

@@ -49,7 +49,7 @@ def test_no_trace_is_more_than_before(fault: LastingFault) -> None:
         (LATENCY, {"qdiscs": 1}),
         (LATENCY, {"hosts": 1}),
     ],
-    ids=str,
+    ids=lambda one: getattr(one, "name", None) or next(iter(one)),
 )
 def test_more_of_a_trace_than_before_is_the_fault(fault: LastingFault, left: dict[str, Any]) -> None:
     presence, why = prove(fault, injection(fault, replace(CLEAN, **left)))

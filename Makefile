@@ -113,6 +113,7 @@ perf: setup  ## measure deciding, a tick over 10,000 groups, how exactly recover
 HISTORIES ?= 1000000
 histories: setup  ## run a million histories of the model test, from a random seed (an hour on two cores); HISTORIES=n
 	@$(BIN)/python -m perf.model --histories $(HISTORIES)
+	@$(BIN)/python -m perf.model --lasting --histories $(HISTORIES)
 
 openapi: setup  ## generate from the code: docs/reference, the runbook's tables of alarms, and schemas of files, reports and comparisons
 	@$(BIN)/python -m infra.openapi

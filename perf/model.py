@@ -1,6 +1,7 @@
 """Plays any number of histories of the model test.
 
 python -m perf.model --histories 1000000   from a random seed, which it prints
+python -m perf.model --lasting ...         the same of histories of lasting faults
 python -m perf.model --seed 485            one history, line by line
 python -m perf.model --mutants             intentional defects: which ones the test detects
 """
@@ -14,32 +15,37 @@ import random
 import sys
 import time
 from collections import Counter
+from functools import partial
 
-from tests.model.history import Failed, run
+from tests.model import history, lasting
+from tests.model.history import Failed
 
 CHUNK = 250
 
 
-def _chunk(first: int) -> tuple[Counter[str], int, str]:
+def _chunk(is_lasting: bool, first: int) -> tuple[Counter[str], int, str]:
+    run = lasting.run if is_lasting else history.run
     seen: Counter[str] = Counter()
     calls = 0
     for seed in range(first, first + CHUNK):
         try:
-            history = run(seed)
+            played = run(seed)
         except Failed as failed:
             return seen, calls, str(failed)
-        seen += history.seen
-        calls += history.calls
+        seen += played.seen
+        calls += played.calls
     return seen, calls, ""
 
 
-def histories(count: int, first: int, workers: int) -> int:
+def histories(count: int, first: int, workers: int, is_lasting: bool) -> int:
     """Plays ``count`` histories and prints the progress; returns the exit code."""
     started, done, calls = time.monotonic(), 0, 0
     seen: Counter[str] = Counter()
     print(f"seeds {first} to {first + count - 1}", flush=True)
     with multiprocessing.Pool(workers) as pool:
-        for counts, chunk_calls, failure in pool.imap_unordered(_chunk, range(first, first + count, CHUNK)):
+        for counts, chunk_calls, failure in pool.imap_unordered(
+            partial(_chunk, is_lasting), range(first, first + count, CHUNK)
+        ):
             if failure:
                 print(f"\n{failure}")
                 return 1
@@ -55,8 +61,9 @@ def histories(count: int, first: int, workers: int) -> int:
     return 0
 
 
-def replay(seed: int) -> int:
+def replay(seed: int, is_lasting: bool) -> int:
     """Plays one history and prints its lines; returns the exit code."""
+    run = lasting.run if is_lasting else history.run
     try:
         print("\n".join(run(seed, traced=True).trace))
     except Failed as failed:
@@ -66,14 +73,16 @@ def replay(seed: int) -> int:
     return 0
 
 
-def mutants(most: int) -> int:
+def mutants(most: int, is_lasting: bool) -> int:
     """Searches for every defect of the model's list; returns the exit code, 0 if the test detects all."""
     import pytest
 
-    from tests.model.mutants_of_verdicts import MUTANTS
+    from tests.model import mutants_of_lasting, mutants_of_verdicts
 
+    run = lasting.run if is_lasting else history.run
+    every = mutants_of_lasting.MUTANTS if is_lasting else mutants_of_verdicts.MUTANTS
     missed = 0
-    for mutant, focus in MUTANTS.items():
+    for mutant, focus in every.items():
         with pytest.MonkeyPatch.context() as patch:
             mutant(patch)
             failure = ""
@@ -94,15 +103,16 @@ def main() -> int:
     parser.add_argument("--first", type=int, help="the first seed (default: random, so that every run is new)")
     parser.add_argument("--workers", type=int, default=multiprocessing.cpu_count(), help="processes (default: cores)")
     parser.add_argument("--seed", type=int, help="play this one history, line by line")
+    parser.add_argument("--lasting", action="store_true", help="histories of lasting faults, which take minutes")
     parser.add_argument("--mutants", action="store_true", help="check which intentional defects the test detects")
     chosen = parser.parse_args()
     logging.disable(logging.ERROR)  # faults are the purpose here, and warnings about them cost time
     if chosen.seed is not None:
-        return replay(chosen.seed)
+        return replay(chosen.seed, chosen.lasting)
     if chosen.mutants:
-        return mutants(5000)
+        return mutants(5000, chosen.lasting)
     first = random.SystemRandom().randrange(10**6, 10**12) if chosen.first is None else chosen.first
-    return histories(chosen.histories, first, chosen.workers)
+    return histories(chosen.histories, first, chosen.workers, chosen.lasting)
 
 
 if __name__ == "__main__":

@@ -79,8 +79,12 @@ class Stage:
         actor = self.running
         assert actor is not None
         if seconds > 0:
+            wake = self.now + seconds
+            if len(self._awake) == 1 and (not self._later or self._later[0][0] > wake):
+                self.now = actor.wake = wake  # nothing else is due: it goes on
+                return
             self._awake.remove(actor)
-            self._sleep(actor, self.now + seconds)
+            self._sleep(actor, wake)
         chosen = self._next(actor)
         if chosen is not actor:
             self._go(chosen)

@@ -9,6 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tests.model.fleet import CHANGED, LAUNCHED, NOT_LAUNCHED, TERMINATED
+from tests.model.machine import FINAL
+from tests.model.run_command import SSM_CHANGED
 
 if TYPE_CHECKING:
     from tests.model.world import World
@@ -32,6 +34,8 @@ def matches_rule(notice: Notice) -> bool:
     kind, detail = notice["detail-type"], notice["detail"]
     if kind == ALARM_CHANGED:
         return bool(detail["state"]["value"] == "ALARM")
+    if kind == SSM_CHANGED:
+        return detail["status"] in FINAL
     return kind in (LAUNCHED, NOT_LAUNCHED, TERMINATED) or (kind == CHANGED and detail["state"] == "running")
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from tests.model.fleet import Instance
-from tests.model.verdict_checks import SELF_HALT, VerdictChecks
+from tests.model.lasting_checks import LastingChecks
+from tests.model.verdict_checks import SELF_HALT, VerdictChecks, plain, recovers_from
 
 if TYPE_CHECKING:
     from tests.model.world import World
@@ -32,7 +33,11 @@ LEGAL = {
     "CLAIMED": {"TERMINATED", "GONE_ELSEWHERE", "ABANDONED"},
     "TERMINATED": {"RECOVERED", "UNRECOVERED", "GROUP_DELETED"},
 }
-IN_FLIGHT = ("CLAIMED", "TERMINATED")
+LEGAL_LASTING = LEGAL | {
+    "CLAIMED": {"RUNNING", "ABANDONED"},
+    "RUNNING": {"ABANDONED", "TERMINATED", "RECOVERED", "UNRECOVERED", "GROUP_DELETED"},
+}
+IN_FLIGHT = ("CLAIMED", "RUNNING", "TERMINATED")
 WITHOUT_TERMINATION = ("GONE_ELSEWHERE", "ABANDONED")
 MAY_CHANGE = {"open", "token"}
 """The attributes that may change after an event's end."""
@@ -71,8 +76,10 @@ class Checks:
         self.unanswered: set[str] = set()
         self.first: set[tuple[str, str]] = set()
         self.seen: Counter[str] = Counter()
-        self._halted_since: float | None = None
+        self.halted_since: float | None = None
+        self.opted_out_since: dict[str, float] = {}
         self.verdicts = VerdictChecks(world)
+        self.lasting = LastingChecks(world)
         self.violation: Violation | None = None
 
     def fail(self, words: str) -> None:
@@ -90,7 +97,7 @@ class Checks:
             if operation == "describe_auto_scaling_groups":
                 groups = {g["AutoScalingGroupName"]: g for g in answer["AutoScalingGroups"]}
                 seen["groups"] = seen.get("groups", {}) | groups
-            elif operation == "describe_instances":
+            elif operation == "describe_instances" and _asks_for_protected(request):
                 seen["protected"] = {i["InstanceId"] for r in answer["Reservations"] for i in r["Instances"]}
             elif operation == "describe_instance_attribute":
                 seen.setdefault(operation, {}).setdefault(answer["InstanceId"], []).append(answer)
@@ -105,7 +112,7 @@ class Checks:
         if operation in READ_BY_VERDICTS:
             self._world.notes["unread"] = True
         if operation.startswith("terminate"):
-            self.unanswered.add(self._world.notes["attempts"])
+            self.unanswered.add(self._world.notes.get("attempts", ""))
 
     def requested(self, group: str, key: str, repeated: bool) -> None:
         """What a request was told: one of its key is the first, and no other."""
@@ -124,6 +131,10 @@ class Checks:
             self._decision(new)
         elif table == "State":
             self._state((new or old or {})["key"]["S"], old or {}, new)
+        elif new.get("opt_out", {"BOOL": False})["BOOL"]:
+            self.opted_out_since.setdefault(new["unit"]["S"], self._world.stage.now)
+        else:
+            self.opted_out_since.pop((new or old or {})["unit"]["S"], None)
 
     def _state(self, key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
         if not new:
@@ -132,7 +143,7 @@ class Checks:
             self.fail(f"fewer than none on {key}")
         elif key == "switch":
             halted = new.get("halted", {"BOOL": False})["BOOL"]
-            self._halted_since = (self._halted_since or self._world.stage.now) if halted else None
+            self.halted_since = (self.halted_since or self._world.stage.now) if halted else None
         elif key == SELF_HALT:
             if old:
                 self.fail("the deployment's own halt is changed")
@@ -148,7 +159,7 @@ class Checks:
         before, after = old["status"]["S"] if old else None, new["status"]["S"]
         if after != before:
             self.seen[after] += 1
-            if after not in LEGAL.get(before, set()):
+            if after not in (LEGAL_LASTING if "injection" in new else LEGAL).get(before, set()):
                 self.fail(f"{new['event_id']['S']} went from {before} to {after}")
             if after == "CLAIMED":
                 self._claim(new)
@@ -162,10 +173,13 @@ class Checks:
             self.fail(f"{new['event_id']['S']} was changed after its end")
         elif old and old["instance_id"] != new["instance_id"] and after != "LEASHED":
             self.fail(f"{new['event_id']['S']} changed its instance")
-        elif old and after == "CLAIMED" and old.get("attempts") != new.get("attempts"):
-            self._attempt(old, new)
-        elif after == "CLAIMED" and "attempted_at" in new:
-            self._world.notes["attempts"] = new["event_id"]["S"]
+        if old and after == ("RUNNING" if "injection" in new else "CLAIMED"):
+            if old.get("attempts") != new.get("attempts"):
+                self._attempt(old, new)
+            elif after == before and "attempted_at" in new:
+                self._world.notes["attempts"] = new["event_id"]["S"]
+        if "injection" in new:
+            self.lasting.changed(old or {}, new)
         self.verdicts.changed(old or {}, new)
 
     def _attempt(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
@@ -211,7 +225,8 @@ class Checks:
             self.fail(f"{event_id} is claimed after the switch was set")
         self.verdicts.claimed(plain)
         world.notes["seen"]["alarms now"] = []
-        self._policy(event_id, unit, plain)
+        if world.notes["step"] != "claim":  # lasting.py claims what is fit
+            self._policy(event_id, unit, plain)
         if "unrecovered" in world.dynamo.item("State", f"unit#{unit}"):
             self.fail(f"{event_id} is claimed of a unit that has not recovered")
         if any(
@@ -246,7 +261,7 @@ class Checks:
 
     def _unrecovered(self, event: Mapping[str, Any]) -> None:
         patience = timedelta(minutes=self._world.settings.recovery_timeout_minutes)
-        if self._world.now() + SKEW < datetime.fromisoformat(event["terminated_at"]["S"]) + patience:
+        if self._world.now() + SKEW < datetime.fromisoformat(recovers_from(plain(event))) + patience:
             self.fail(f"{event['event_id']['S']} is UNRECOVERED before its time was up")
 
     def _policy(self, event_id: str, unit: str, plain: Mapping[str, Any]) -> None:
@@ -309,6 +324,9 @@ class Checks:
             self.fail(f"{name} is terminated, named by {len(claims)} events")
         event_id = claims[0]["event_id"]
         stored = world.dynamo.item("Events", event_id)
+        if "injection" in stored:
+            self.lasting.terminated(plain(stored), instance)
+            return
         if stored["status"]["S"] != "CLAIMED" or "attempted_at" not in stored:
             self.fail(f"{name} is terminated, its event is {stored['status']['S']}")
         if event_id in self.ours.values():
@@ -323,7 +341,7 @@ class Checks:
             self.fail(f"{name} is terminated by {how}, and its event's method is {method}")
         if world.now() > datetime.fromisoformat(claims[0]["deadline"]):
             self.fail(f"{name} is terminated past the deadline")
-        if self._halted_since is not None and self._halted_since < world.notes["began"]:
+        if self.halted_since is not None and self.halted_since < world.notes["began"]:
             self.fail(f"{name} is terminated by a try that began after a halt")
         if "abort" in stored and self.verdicts.stopped[event_id] < world.notes["began"]:
             self.fail(f"{name} is terminated by a try that began after an alarm had stopped its event")
@@ -338,14 +356,17 @@ class Checks:
             raise self.violation
         world = self._world
         events = {e["event_id"]["S"]: e for e in world.dynamo.tables["Events"].values()}
+        staying = self.lasting.at_rest(events)
         for event_id, event in events.items():
+            if event_id in staying:
+                continue
             if event["status"]["S"] not in FINAL | {"LEASHED"}:
                 self.fail(f"{event_id} is still {event['status']['S']}")
             if "open" in event:
                 self.fail(f"{event_id} is over and still counted as open")
         count = int(world.dynamo.item("State", "in-flight").get("count", {"N": "0"})["N"])
-        if count != 0:
-            self.fail(f"{count} in flight, none open")
+        if count != len(staying):
+            self.fail(f"{count} in flight, {len(staying)} open")
         for day in {c["day"] for c in self.claims.values()}:
             counted = int(world.dynamo.item("State", f"day#{day}")["count"]["N"])
             terminated = sum(c["day"] == day and self._counts(c["event_id"]) for c in self.claims.values())
@@ -364,7 +385,7 @@ class Checks:
             if event_id in self.ours.values() and "os_shutdown" not in event:
                 self.fail(f"{event_id} does not say whether the operating system was shut down")
             if status in ("RECOVERED", "UNRECOVERED", "GROUP_DELETED"):
-                if "terminated_at" not in event or "attempted_at" not in event:
+                if ("terminated_at" not in event and "injection" not in event) or "attempted_at" not in event:
                     self.fail(f"{event_id} is {status} and was never terminated")
                 if status == "RECOVERED" and float(event["recovery_seconds"]["N"]) < 0:
                     self.fail(f"{event_id} recovered before it was terminated")
@@ -384,6 +405,11 @@ class Checks:
             true = (counting[-1]["day"], counting[-1]["event_id"]) if counting else (None, None)
             if last_termination != true:
                 self.fail(f"the last termination of {unit} is said to be {last_termination}, and was {true}")
+
+
+def _asks_for_protected(request: Mapping[str, Any]) -> bool:
+    """Whether a call reads the instances with the tag that protects them."""
+    return any(one["Name"] == "tag-key" for one in request.get("Filters", ()))
 
 
 def _states(answers: Iterable[Mapping[str, Any]]) -> dict[str, str]:

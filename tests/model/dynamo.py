@@ -61,6 +61,14 @@ class Dynamo:
         item = self.tables[TableName].get(_key(TableName, Key))
         return {} if item is None else {"Item": item}
 
+    def batch_get_item(self, RequestItems: Mapping[str, Any]) -> dict[str, Any]:
+        """Reads some items of some tables."""
+        responses = {
+            table: [self.tables[table][key] for one in keys["Keys"] if (key := _key(table, one)) in self.tables[table]]
+            for table, keys in RequestItems.items()
+        }
+        return {"Responses": responses, "UnprocessedKeys": {}}
+
     def put_item(self, **request: Any) -> dict[str, Any]:
         self._check(request, request["Item"], "PutItem")
         self.write(request["TableName"], request["Item"])
@@ -110,6 +118,9 @@ class Dynamo:
         table = request["TableName"]
         seen = [self._as_indexed(table, key, item) for key, item in self.tables[table].items()]
         items = sorted((i for i in seen if i and holds(i, names, values)), key=lambda i: str(i["at"]["S"]))
+        if "FilterExpression" in request:
+            fits = expressions.condition(request["FilterExpression"])
+            items = [item for item in items if fits(item, names, values)]
         attributes = [names.get(name, name) for name in request["ProjectionExpression"].split(", ")]
         return {"Items": [{name: item[name] for name in attributes} for item in items]}
 

@@ -14,7 +14,7 @@ Values = Mapping[str, Any]
 Condition = Callable[[Item, Names, Values], bool]
 Operand = Callable[[Item, Names, Values], Any]
 
-_TOKEN = re.compile(r"\s*([=<>(),]|[#:]?\w+(?:\.\w+)*)")
+_TOKEN = re.compile(r"\s*([=<>(),]|[#:]?\w+(?:\.#?\w+)*)")
 _CLAUSE = re.compile(r"\b(SET|ADD|REMOVE|DELETE)\b")
 
 
@@ -46,7 +46,7 @@ def check_used(request: Mapping[str, Any]) -> None:
 
 @cache
 def _used(text: str) -> frozenset[str]:
-    return frozenset(token for token in tokens(text) if token[0] in "#:")
+    return frozenset(part for token in tokens(text) for part in token.split(".") if part[0] in "#:")
 
 
 @cache
@@ -121,14 +121,14 @@ def _expect(left: list[str], token: str) -> None:
 def _operand(token: str) -> Operand:
     if token[0] == ":":
         return lambda i, n, v: v[token]
-    if token[0] == "#":
+    if token[0] == "#" and "." not in token:
         return lambda i, n, v: i.get(n[token])
     name, *path = token.split(".")
 
     def inside(item: Item, names: Names, values: Values) -> Any:
-        inner = item.get(name)
+        inner = item.get(names.get(name, name))
         for part in path:
-            inner = inner["M"].get(part) if inner and "M" in inner else None
+            inner = inner["M"].get(names.get(part, part)) if inner and "M" in inner else None
         return inner
 
     return inside
@@ -179,8 +179,19 @@ def _name(token: str) -> Callable[[Names], str]:
     return (lambda n: n[token]) if token[0] == "#" else (lambda n: token)
 
 
+def _place(new: dict[str, Any], path: list[str], names: Names) -> tuple[dict[str, Any], str]:
+    """Returns the map with the last part of a path, and the name of this part; every map above is a copy."""
+    for part in path[:-1]:
+        name = names.get(part, part)
+        if "M" not in new.get(name, {}):
+            raise BadExpression(f"no map at {name}")
+        new[name] = {"M": dict(new[name]["M"])}
+        new = new[name]["M"]
+    return new, names.get(path[-1], path[-1])
+
+
 def _set(action: list[str]) -> Step:
-    name = _name(action[0])
+    name, path = _name(action[0]), action[0].split(".")
     if action[1] != "=":
         raise BadExpression(str(action))
     if action[2] == "if_not_exists":
@@ -198,7 +209,11 @@ def _set(action: list[str]) -> Step:
     def assign(item: Item, new: dict[str, Any], names: Names, values: Values) -> None:
         new[name(names)] = value(item, names, values)
 
-    return assign
+    def assign_inside(item: Item, new: dict[str, Any], names: Names, values: Values) -> None:
+        place, last = _place(new, path, names)
+        place[last] = value(item, names, values)
+
+    return assign if len(path) == 1 else assign_inside
 
 
 def _add(action: list[str]) -> Step:
@@ -217,10 +232,11 @@ def _add(action: list[str]) -> Step:
 
 
 def _remove(action: list[str]) -> Step:
-    name = _name(action[0])
+    path = action[0].split(".")
 
     def remove(item: Item, new: dict[str, Any], names: Names, values: Values) -> None:
-        new.pop(name(names), None)
+        place, last = _place(new, path, names)
+        place.pop(last, None)
 
     return remove
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from tests.model.dynamo import refusal
-from troop.shared.tags import PROTECTED_TAG
+from troop.shared.tags import INSIDE_TAG, PROTECTED_TAG
 
 NOTICED = 4.0
 """Seconds until a group notices that an instance is gone."""
@@ -34,7 +34,7 @@ Emit = Callable[[str, str, dict[str, Any]], None]
 
 @dataclass
 class Instance:
-    """``healthy``: in the group's target groups, each of which checks for itself."""
+    """``healthy``: in the group's target groups, each of which checks for itself; ``consent``: of its owner."""
 
     instance_id: str
     group: str
@@ -48,6 +48,7 @@ class Instance:
     termination_protected: bool = False
     launched: float = 0.0
     healthy: set[str] = field(default_factory=set)
+    consent: str = ""
 
     @property
     def leaving(self) -> bool:
@@ -149,6 +150,7 @@ class Fleet:
         self._number += 1
         now = self._now()
         instance = Instance(f"i-{self._number:04d}", group.name, changed=now - 60, weight=group.weight, launched=now)
+        instance.consent = group.tags.get(INSIDE_TAG, "")
         self.instances[instance.instance_id] = instance
         group.members.append(instance)
         return instance
@@ -298,7 +300,7 @@ class Fleet:
                 }
                 for i in group.members
             ],
-            "Tags": [{"Key": k, "Value": v} for k, v in group.tags.items()],
+            "Tags": [{"Key": k, "Value": v, "PropagateAtLaunch": k == INSIDE_TAG} for k, v in group.tags.items()],
             "SuspendedProcesses": [{"ProcessName": p} for p in group.suspended],
             "TargetGroupARNs": list(group.target_groups),
         }
@@ -330,13 +332,17 @@ class Fleet:
             raise refusal("ValidationError", "TerminateInstanceInAutoScalingGroup", "Instance Id not found")
         if instance.state == "running" and not instance.leaving:
             self._terminated(instance, "drain")
-            group = self.groups[instance.group]
-            instance.lifecycle = "Terminating:Wait"
-            self._activity(group, "Terminating EC2 instance", instance)
-            self._changed(group.name)
-            self._later(group.hook, self._let_go, instance)
-            self._fill(group)
+            self.drain(instance)
         return {}
+
+    def drain(self, instance: Instance) -> None:
+        """A group takes an instance out of service; a hook may hold it for a while."""
+        group = self.groups[instance.group]
+        instance.lifecycle = "Terminating:Wait"
+        self._activity(group, "Terminating EC2 instance", instance)
+        self._changed(group.name)
+        self._later(group.hook, self._let_go, instance)
+        self._fill(group)
 
     def _let_go(self, instance: Instance) -> None:
         if instance.state != "terminated":
@@ -347,9 +353,13 @@ class Fleet:
     def describe_instances(
         self, InstanceIds: list[str] | None = None, Filters: Sequence[Mapping[str, Any]] = (), **paging: Any
     ) -> Any:
-        groups = [name for one in Filters if one["Name"] == "tag:aws:autoscaling:groupName" for name in one["Values"]]
-        if groups:
+        filters = {one["Name"]: one["Values"] for one in Filters}
+        if groups := filters.get("tag:aws:autoscaling:groupName"):
             instances = [i for i in self.instances.values() if i.group in groups and i.state == "running"]
+            if consents := filters.get(f"tag:{INSIDE_TAG}"):
+                instances = [i for i in instances if i.consent in consents]
+        elif consents := filters.get(f"tag:{INSIDE_TAG}"):
+            instances = [i for i in self.instances.values() if i.consent in consents and i.state == "running"]
         elif InstanceIds is None:
             instances = [i for i in self.instances.values() if i.tagged_protected and i.state != "terminated"]
         else:
@@ -365,7 +375,10 @@ class Fleet:
             "State": {"Name": instance.before if fresh else instance.state},
             "ImageId": "ami-1",
             "LaunchTime": datetime.fromtimestamp(instance.launched, UTC),
-            "Tags": [{"Key": PROTECTED_TAG, "Value": ""}] if instance.tagged_protected else [],
+            "Tags": [
+                *([{"Key": PROTECTED_TAG, "Value": ""}] if instance.tagged_protected else []),
+                *([{"Key": INSIDE_TAG, "Value": instance.consent}] if instance.consent else []),
+            ],
         }
 
     def describe_instance_attribute(self, InstanceId: str, Attribute: str) -> Any:

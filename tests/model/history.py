@@ -27,6 +27,7 @@ DAYS = (
     date(2026, 11, 30),  # a freeze
 )
 UNITS = {"web-v*": "web"}
+TERMINATIONS = tuple(fault.name for fault in faults.FAULTS)
 
 
 @cache
@@ -56,6 +57,7 @@ def settings(max_per_day: int, max_in_flight: int, method: str, leashed: bool, h
             "calendars": {"default": calendar},
             "halt_after_broken": halt_after_broken,
             "recovery_timeout_minutes": 5,
+            "inside_instances": True,
             "decision_retention_days": 90,
             "benchmarks": True,
             "max_nodes": 400,
@@ -86,9 +88,9 @@ class History:
 class Failed(AssertionError):
     """A history that broke a rule; says how to see it again."""
 
-    def __init__(self, seed: int, violation: BaseException, trace: list[str]) -> None:
+    def __init__(self, seed: int, violation: BaseException, trace: list[str], kind: str = "") -> None:
         self.seed, self.violation, self.trace = seed, violation, trace
-        super().__init__(f"seed {seed}: {violation}\nreplay: python -m perf.model --seed {seed}")
+        super().__init__(f"seed {seed}: {violation}\nreplay: python -m perf.model {kind}--seed {seed}")
 
 
 def run(seed: int, traced: bool = False, prepare: Callable[[World], None] | None = None) -> History:
@@ -110,7 +112,7 @@ def run(seed: int, traced: bool = False, prepare: Callable[[World], None] | None
         prepare(world)
     try:
         _day(world, dice)
-        _rest(world)
+        rest(world)
         world.checks.at_rest()
     except Exception as error:
         raise Failed(seed, error, world.trace or []) from error
@@ -138,7 +140,7 @@ def _world(dice: random.Random) -> World:
     chosen = settings(
         dice.choice((1, 2, 20)),
         dice.choice((1, 2, 5)),
-        dice.choice(faults.names()),
+        dice.choice(TERMINATIONS),
         dice.random() < 0.1,
         dice.choice((0, 1, 2, 3, 3)),
     )
@@ -152,7 +154,7 @@ def _world(dice: random.Random) -> World:
     world.fleet.skips = dice.random() < 0.8
     for name in ("web-v041", "db", "api")[: dice.choice((1, 2, 3))]:
         weight = dice.choice((1, 1, 2))
-        tags = {"troop:method": dice.choice(faults.names())} if dice.random() < 0.5 else {}
+        tags = {"troop:method": dice.choice(TERMINATIONS)} if dice.random() < 0.5 else {}
         group = Group(name, weight * dice.choice((2, 3, 4)), tags, weight=weight, boots=dice.random() < 0.9)
         group.hook = dice.choice((0.0, 30.0, 3000.0))
         group.target_groups = [f"tg-{name}-{n}" for n in range(dice.choice((0, 0, 0, 0, 1, 2)))]
@@ -160,11 +162,11 @@ def _world(dice: random.Random) -> World:
         world.fleet.add(group)
         if dice.random() < 0.5:
             unit = name.partition("-")[0]
-            world.dynamo.write("GroupTags", {"unit": {"S": unit}} | _hypothesis(dice, unit))
+            world.dynamo.write("GroupTags", {"unit": {"S": unit}} | hypothesis(dice, unit))
     return world
 
 
-def _hypothesis(dice: random.Random, unit: str) -> dict[str, Any]:
+def hypothesis(dice: random.Random, unit: str) -> dict[str, Any]:
     """What a unit's owner expects of a termination, as attributes of its item."""
     alarms = ("errors", "site", f"{unit}-slow", f"errors, {unit}-slow")
     item: dict[str, Any] = {}
@@ -208,7 +210,7 @@ def _start(world: World, at: float, stalled: float) -> None:
         world.stage.spawn(f"sweep{number}", partial(sweep, world), at + world.dice.uniform(0, 5))
 
 
-def _rest(world: World) -> None:
+def rest(world: World, most: int = 8) -> None:
     """Nothing fails any more, and nobody changes anything: halted ticks sweep up what is left."""
     world.is_resting = True
     world.faults = replace(world.faults, call=0, kill=0, people=0, slow=0, clock=0, abort=0, twin=0)
@@ -217,7 +219,7 @@ def _rest(world: World) -> None:
     )
 
     def sweeps() -> None:
-        for _ in range(8):  # a last recovery is known first, and its verdict comes after that
+        for _ in range(most):  # a last recovery is known first, and its verdict comes after that
             world.stage.pause(900)
             sweep(world, 4)
             if not any("open" in event for event in world.dynamo.tables["Events"].values()):

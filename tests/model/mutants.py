@@ -33,17 +33,17 @@ def _without(patch: Patch, owner: Any, method: str, *parts: str) -> None:
         for part in parts:
             assert part in text, (part, text)
             text = text.replace(part, "attribute_not_exists(zzz)")
-        return {kind: _tidy({**body, "ConditionExpression": text})}
+        return {kind: tidy({**body, "ConditionExpression": text})}
 
     patch.setattr(owner, method, weak)
 
 
-def _tidy(request: dict[str, Any]) -> dict[str, Any]:
+def tidy(request: dict[str, Any]) -> dict[str, Any]:
     """Without the names and values that its expressions no longer use."""
     text = " ".join(str(v) for k, v in request.items() if k.endswith("Expression")) + " "
     for field in ("ExpressionAttributeNames", "ExpressionAttributeValues"):
         if field in request:
-            request[field] = {k: v for k, v in request[field].items() if any(f"{k}{end}" in text for end in " ,)")}
+            request[field] = {k: v for k, v in request[field].items() if any(f"{k}{end}" in text for end in " ,).")}
     return request
 
 
@@ -53,7 +53,7 @@ def nothing_says_that_the_day_has_had_its_claim(patch: Patch) -> None:
 
     def anything(*args: Any) -> dict[str, Any]:
         body = real(*args)["Update"]
-        return {"Update": _tidy({**body, "ConditionExpression": "attribute_not_exists(unrecovered)"})}
+        return {"Update": tidy({**body, "ConditionExpression": "attribute_not_exists(unrecovered)"})}
 
     patch.setattr(claim_transaction.ClaimTransaction, "_unit", anything)
     _without(
@@ -182,7 +182,7 @@ def attempts_do_not_hold_up_an_end(patch: Patch) -> None:
     def closing(self: Any, event: Event, closed: Event) -> dict[str, Any]:
         body = real(self, event, closed)["Update"]
         body["ConditionExpression"] = "#status = :from"
-        return {"Update": _tidy(body)}
+        return {"Update": tidy(body)}
 
     real = event_table.EventTable._closing
     patch.setattr(event_table.EventTable, "_closing", closing)
@@ -256,7 +256,7 @@ def closing_needs_no_status(patch: Patch) -> None:
     def closing(self: Any, event: Event, closed: Event) -> dict[str, Any]:
         body = real(self, event, closed)["Update"]
         del body["ConditionExpression"]
-        return {"Update": _tidy(body)}
+        return {"Update": tidy(body)}
 
     real = event_table.EventTable._closing
     patch.setattr(event_table.EventTable, "_closing", closing)

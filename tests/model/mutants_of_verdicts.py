@@ -105,7 +105,7 @@ def hours_never_end(patch: Patch) -> None:
 def verdicts_at_one_time_count_once(patch: Patch) -> None:
     def broken(self: BrokenUnits, version: Any, events: Any) -> dict[str, Any]:
         body = real(self, version, events)["Update"]
-        return {"Update": mutants._tidy({**body, "ConditionExpression": "attribute_not_exists(zzz)"})}
+        return {"Update": mutants.tidy({**body, "ConditionExpression": "attribute_not_exists(zzz)"})}
 
     real = BrokenUnits._broken
     patch.setattr(BrokenUnits, "_broken", broken)

@@ -10,11 +10,10 @@ from collections import Counter
 
 import pytest
 
-from tests.model.history import Failed, run
+from tests.model.history import TERMINATIONS, Failed, run
 from tests.model.mutants import Mutant
 from tests.model.mutants_of_verdicts import MUTANTS
 from tests.model.world import Violation, World
-from troop import faults
 
 HISTORIES = 3000 if os.environ.get("TROOP_EXHAUSTIVE") else 1500
 """Almost every defect shows in a fifth of them, see ``SEEDS``; ``make test-all`` plays twice as many."""
@@ -29,7 +28,7 @@ def test_no_history_breaks_a_rule(part: int) -> None:
     for seed in range(part, HISTORIES, PARTS):
         counts += run(seed).seen
     # What histories are made of: a model in which nothing happens would prove nothing.
-    terminated = [f"terminated by {method}" for method in faults.names()]
+    terminated = [f"terminated by {method}" for method in TERMINATIONS]
     ends = ("token answered", "event lost", "verdict HELD", "verdict BROKEN", "recovery known in time")
     often = ("CLAIMED", "TERMINATED", "RECOVERED", "LEASHED", *terminated, *ends)
     refused = ("refused: switched", "refused: stale", "already-today")

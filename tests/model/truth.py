@@ -19,12 +19,16 @@ class Loss:
     Attributes:
         needed: its desired capacity at the claim.
         changes: from when on it was whole, or was not.
+        is_lasting: whether its fault lasts: then the instance serves only after the proof, or has to end.
+        stays: whether the instance may serve again: its fault is proven to be over.
     """
 
     group: str
     instance_id: str
     needed: int
     changes: list[tuple[float, bool]] = field(default_factory=list)
+    is_lasting: bool = False
+    stays: bool = False
 
     def update(self, fleet: Fleet, now: float) -> None:
         group = fleet.groups.get(self.group)
@@ -32,10 +36,15 @@ class Loss:
         whole = (
             group is not None
             and sum(one.weight for one in serving) >= min(self.needed, group.desired)
-            and all(one.instance_id != self.instance_id for one in serving)
+            and (self.stays or all(one.instance_id != self.instance_id for one in serving))
+            and (self.stays or not (self.is_lasting and self._lives(fleet)))
         )
         if not self.changes or self.changes[-1][1] != whole:
             self.changes.append((now, whole))
+
+    def _lives(self, fleet: Fleet) -> bool:
+        instance = fleet.instances.get(self.instance_id)
+        return instance is not None and instance.state != "terminated"
 
     def was_whole(self, since: float, until: float) -> bool:
         """Whether it was whole at a moment from ``since`` to ``until``."""

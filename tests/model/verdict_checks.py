@@ -32,6 +32,8 @@ A_MINUTE, HOUR = 60.0, 3600.0
 RECOVERED, UNRECOVERED = "RECOVERED", "UNRECOVERED"
 HELD, BROKEN, UNKNOWN = "HELD", "BROKEN", "UNKNOWN"
 SELF_HALT = "self-halt"
+UNTOLD = ("CLAIMED", "RUNNING", "TERMINATED")
+"""The statuses with which the state CheckRecovery is not answered."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class VerdictChecks:
             self.fail(f"{event['event_id']} is claimed after the deployment halted itself")
         if reason := self.out.get(event["unit"]):
             self.fail(f"{event['event_id']} is claimed, though {reason} took the unit out of chaos")
-        loss = Loss(event["group"], event["instance_id"], int(event["desired"]))
+        loss = Loss(event["group"], event["instance_id"], int(event["desired"]), is_lasting="injection" in event)
         self.losses.follow(event["event_id"], loss, world.fleet, world.stage.now)
 
     def recovered(self, item: Mapping[str, Any]) -> None:
@@ -86,7 +88,7 @@ class VerdictChecks:
         loss, world = self.losses.by_event[event["event_id"]], self._world
         until = seconds(event["recovered_at"]) + SKEW
         short = event["watch"].get("short_at")
-        since = (seconds(short) if short else seconds(event["terminated_at"])) - SKEW
+        since = (seconds(short) if short else seconds(recovers_from(event))) - SKEW
         if not loss.was_whole(since, until):
             self.fail(f"{event['event_id']} is RECOVERED, and its group was not whole")
         rise = loss.rise(until)
@@ -94,7 +96,8 @@ class VerdictChecks:
             self.fail(f"{event['event_id']} was whole {seconds(short) - rise:.1f} s before it was last found short")
         self._closed[event["event_id"]] = world.stage.now
         if world.is_reliable:
-            late = until - SKEW - world.notes.get("skew", 0.0) - (rise or 0.0)
+            proven = seconds(event["injection"]["proof"]["at"]) if "injection" in event else 0.0
+            late = until - SKEW - world.notes.get("skew", 0.0) - max(rise or 0.0, proven)
             world.checks.seen[f"recovery known {'in time' if late <= KNOWN_IN_TIME else 'late'}"] += 1
             if late > KNOWN_IN_TIME + 2 and not world.checks.seen["event lost"]:
                 self.fail(f"{event['event_id']} has recovered {late:.1f} s before anybody knew, and no event was lost")
@@ -103,7 +106,7 @@ class VerdictChecks:
         """An execution is told that the event that it waits for is over, or has recovered."""
         stored = plain(self._world.dynamo.item("Events", event_id))
         self._world.checks.seen["token answered"] += 1
-        if output["event_id"] != event_id or output["status"] != stored["status"] or stored["status"] == "TERMINATED":
+        if output["event_id"] != event_id or output["status"] != stored["status"] or stored["status"] in UNTOLD:
             self.fail(f"the execution of {event_id} is told {output}, and the event is {stored['status']}")
         waited = self._world.stage.now - self._closed.get(event_id, float("inf"))
         if self._world.is_reliable and waited > ANSWERED_IN and "settles_at" not in stored:
@@ -143,7 +146,7 @@ class VerdictChecks:
         verdict, event_id, status = event["verdict"], event["event_id"], event["status"]
         value = verdict["value"]
         self._world.checks.seen[f"verdict {value}"] += 1
-        if verdict["since"] != event["terminated_at"]:
+        if verdict["since"] != hit_at(event):
             self.fail(f"{event_id} is judged from {verdict['since']} on")
         names = _names(event)
         if [record["name"] for record in verdict["alarms"]] != names:
@@ -170,7 +173,7 @@ class VerdictChecks:
                 self.fail(f"{event_id} is HELD, and its alarm {name} was {', '.join(sorted(states))}")
         # Somebody can change an alarm after it was read for the verdict: then nobody knows what it was.
         if names and not changed_since(self._world.cloudwatch, names, until):
-            began = seconds(event["terminated_at"]) - SKEW
+            began = seconds(hit_at(event)) - SKEW
             for name in names:
                 if not self._world.cloudwatch.had_data(name, began, until + SKEW):
                     self.fail(f"{event_id} is HELD, and its alarm {name} had no data")
@@ -179,8 +182,8 @@ class VerdictChecks:
                 self.fail(f"{event_id} is HELD before its alarms had the time to go off")
         limit, loss = _limit(event), self.losses.by_event[event["event_id"]]
         rise = loss.rise(seconds(event["recovered_at"]) + SKEW)
-        if limit is not None and rise is not None and rise - seconds(event["terminated_at"]) > limit + SKEW:
-            self.fail(f"{event_id} is HELD, and its recovery took {rise - seconds(event['terminated_at']):.1f} s")
+        if limit is not None and rise is not None and rise - seconds(recovers_from(event)) > limit + SKEW:
+            self.fail(f"{event_id} is HELD, and its recovery took {rise - seconds(recovers_from(event)):.1f} s")
 
     def _was_slow(self, event: dict[str, Any]) -> bool:
         """Whether its recovery truly took longer than its hypothesis allows."""
@@ -188,14 +191,14 @@ class VerdictChecks:
         if limit is None or event["status"] != RECOVERED:
             return False
         rise = self.losses.by_event[event["event_id"]].rise(seconds(event["recovered_at"]) + SKEW)
-        return rise is not None and rise - seconds(event["terminated_at"]) > limit - SKEW
+        return rise is not None and rise - seconds(recovers_from(event)) > limit - SKEW
 
     def _is_clear(self, event: dict[str, Any], perhaps: list[set[str]], since: float, until: float) -> bool:
         """Whether nothing was in doubt, and everything could be read."""
         cloudwatch, names, limit = self._world.cloudwatch, _names(event), _limit(event)
         whole = sorted({one for name in names for one in family(cloudwatch, name)})
         calm = all(lived(cloudwatch, name, since - SKEW, self._world.stage.now) == {OK} for name in whole)
-        quick = limit is None or seconds(event["recovered_at"]) - since <= limit - SKEW
+        quick = limit is None or seconds(event["recovered_at"]) - seconds(recovers_from(event)) <= limit - SKEW
         with_data = all(cloudwatch.had_data(name, since, until) for name in whole)
         return calm and quick and with_data and not self._world.notes.get("unread")
 
@@ -266,7 +269,7 @@ class VerdictChecks:
 
     def _heard(self, event: dict[str, Any]) -> None:
         """Where events arrive, an alarm that goes off stops what it can, at once."""
-        since, until = seconds(event["terminated_at"]) + HEARD_IN, seconds(event["verdict"]["at"]) - HEARD_IN
+        since, until = seconds(hit_at(event)) + HEARD_IN, seconds(event["verdict"]["at"]) - HEARD_IN
         # While an event changes its place in the index, a query can miss it: then the verdict finds the alarm.
         ended = seconds(event["watch"]["checked_at"])
         for record in event["verdict"]["alarms"]:
@@ -292,6 +295,16 @@ def independent(causes: Iterable[Iterable[str]]) -> int:
         # What it has joined may now touch another group.
         groups = [group for group in groups if not group & joined] + [joined]
     return len(groups)
+
+
+def hit_at(event: Mapping[str, Any]) -> str:
+    """Returns when a fault hit: a lasting one at its attempt."""
+    return str(event["attempted_at" if "injection" in event else "terminated_at"])
+
+
+def recovers_from(event: Mapping[str, Any]) -> str:
+    """Returns from when on the recovery of a closed event counts."""
+    return str(event.get("terminated_at") or event["injection"]["proof"]["at"])
 
 
 def seconds(moment: str) -> float:
@@ -338,7 +351,7 @@ def _went_off(event: Mapping[str, Any]) -> list[str]:
 
 def _again(event: Mapping[str, Any]) -> str:
     """Returns the verdict that follows from what an event stores."""
-    since, limit = seconds(event["terminated_at"]), _limit(event)
+    since, limit = seconds(recovers_from(event)), _limit(event)
     least = most = 0.0
     if event["status"] == RECOVERED:
         most = seconds(event["recovered_at"])

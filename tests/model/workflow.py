@@ -123,13 +123,13 @@ def _child(world: World, item: dict[str, Any], watching: bool) -> None:
             world.say(f"refused: {outcome.reason} {outcome.detail}")
             return
         if watching and outcome.event.status is Status.TERMINATED:
-            await_end: Callable[[World, str], None] = _await_as_before if world.is_upgraded else _await
-            await_end(world, item["event_id"])
+            wait: Callable[[World, str], None] = _await_as_before if world.is_upgraded else await_end
+            wait(world, item["event_id"])
     except Aborted:
         world.say("aborted")
 
 
-def _await(world: World, event_id: str) -> None:
+def await_end(world: World, event_id: str) -> None:
     """The states CheckRecovery, IsSettled and Settle."""
     failures = 0
     while failures <= FAILURES:

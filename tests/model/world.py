@@ -22,18 +22,22 @@ from tests.model.bus import Bus, Delivery
 from tests.model.checks import Checks, Violation
 from tests.model.dynamo import Dynamo, refusal
 from tests.model.fleet import Fleet, Instance
+from tests.model.run_command import RunCommand
+from tests.model.schedules import Schedules
 from tests.model.tokens import Tokens
 from troop.chaos.aws.account_reader import AccountReader
 from troop.chaos.aws.alarm_history import AlarmHistory
 from troop.chaos.aws.balancers import Balancers
 from troop.chaos.aws.claim_transaction import ClaimTransaction
 from troop.chaos.aws.decision_table import DecisionTable
+from troop.chaos.aws.event_items import from_item
 from troop.chaos.aws.event_table import EventTable, StepRefused
 from troop.chaos.aws.on_demand_executions import OnDemandExecutions
 from troop.chaos.aws.state_table import PolicyTable, StateTable
 from troop.chaos.aws.stray_table import StrayTable
 from troop.chaos.aws.task_tokens import TaskTokens
 from troop.chaos.aws.terminator import Terminator
+from troop.chaos.events import Event
 from troop.chaos.flows.alarm_stop import AlarmStop
 from troop.chaos.flows.clock_check import ClockError
 from troop.chaos.flows.hearing import Hearing
@@ -47,8 +51,14 @@ from troop.shared.settings import Settings
 from troop.shared.state_keys import EARLIER_TABLES
 
 SALT = b"model"
-DECISIVE = {"transact_write_items", "update_item", "terminate_instances", "terminate_instance_in_auto_scaling_group"}
+DECISIVE = {
+    "transact_write_items", "update_item", "send_command",
+    "terminate_instances", "terminate_instance_in_auto_scaling_group",
+}  # fmt: skip
 """Calls between which and their neighbours the narrow places are."""
+
+ONCE = ("transact_write_items", "put_object", "send_command")
+"""Calls that are not made twice: they have a token, or their client repeats nothing."""
 
 EXPECTED = (ClientError, BotoCoreError, StepRefused, ClockError)
 """What a step may raise under faults; anything else is a bug."""
@@ -100,10 +110,14 @@ class World:
     objects: dict[str, bytes] = field(default_factory=dict)
     started: dict[str, str] = field(default_factory=dict)
     begin: Callable[[dict[str, Any]], None] = lambda work: None
+    due: Callable[[str], None] = lambda payload: None
     trace: list[str] | None = None
     calls: int = 0
     is_upgraded: bool = False
     is_resting: bool = False
+    injector: Any = None
+    waiting: list[str] = field(default_factory=list)
+    until: float = float("inf")
 
     def __post_init__(self) -> None:
         self.stage = Stage(self.start.timestamp(), self._pick)
@@ -114,14 +128,19 @@ class World:
         self.fleet = Fleet(
             self._seconds, self.stage.at, self.dice, self._terminated, self.checks.capacity_changed, self.bus.emit
         )
+        self.run_command = RunCommand(
+            self._seconds, self.stage.at, self.dice, self.fleet, self.bus.emit, self.checks.lasting.watch
+        )
+        self.schedules = Schedules(self._seconds, self.stage.at, self.dice, self._due)
         self.cloudwatch = CloudWatch(self._seconds, lambda: self.dice.random() < 0.5, self.bus.emit)
         dynamodb, ec2, autoscaling = Client(self, self.dynamo), Client(self, self.fleet), Client(self, self.fleet)
         other, cloudwatch = Client(self, Others(self)), Client(self, self.cloudwatch)
-        events = EventTable(dynamodb, "Events", "State", self.stage_sleep, self.settings.halt_after_broken)
+        events = Events(dynamodb, "Events", "State", self.stage_sleep, self.settings.halt_after_broken)
         policies = PolicyTable(dynamodb, "GroupTags")
         state = StateTable(dynamodb, "State", self.settings.leashed)
         balancers = Balancers(lambda service: other)
-        clients = {"autoscaling": autoscaling, "ec2": ec2, "cloudwatch": cloudwatch}
+        self.ssm = Client(self, self.run_command)
+        clients = {"autoscaling": autoscaling, "ec2": ec2, "cloudwatch": cloudwatch, "ssm": self.ssm}
         reader = AccountReader(self.settings, lambda service: clients.get(service, other), policies, state)
         self.s3, self.events = other, events
         decisions = DecisionTable(dynamodb, "Decisions", timedelta(days=90), self.stage_sleep)
@@ -148,6 +167,16 @@ class World:
         self.hearing = Hearing(autoscaling, events, self.recovery_check, self.clock)
         self.alarm_stop = AlarmStop(events, self.recovery_check, self.clock)
         self.sweeper = Sweep(ec2, autoscaling, events, self.recovery_check, self.clock, self.stage_sleep)
+
+    def watch_tables(self, stream: Callable[[str, Any], None]) -> None:
+        """Tells of every change of a table, as DynamoDB's streams do, and first the checks."""
+        checked = self.checks.changed
+
+        def changed(table: str, old: Any, new: Any) -> None:
+            checked(table, old, new)
+            stream(table, new)
+
+        self.dynamo._changed = changed
 
     # Time
 
@@ -247,7 +276,7 @@ class World:
         act = getattr(backend, operation)
         answer = act(**request)
         self.checks.answered(operation, request, answer)
-        if fault == "twice" and operation not in ("transact_write_items", "put_object"):
+        if fault == "twice" and operation not in ONCE:
             answer = dict(act(**request))
             answer["ResponseMetadata"] = {"RetryAttempts": 1}
         if fault == "lost":
@@ -299,9 +328,28 @@ class World:
     def _salt(self) -> bytes:
         return SALT
 
+    def _due(self, payload: str) -> None:
+        self.due(payload)
+
     def _terminated(self, instance: Instance, how: str) -> None:
         self.checks.terminated(instance, how)
         self.suffers(self, instance.group.partition("-")[0])
+
+
+@dataclass(frozen=True)
+class Events(EventTable):
+    """The product's table. It decodes each version of an item once: histories read the same one many times."""
+
+    decoded: dict[str, tuple[Any, Event]] = field(default_factory=dict)
+
+    def get(self, event_id: str) -> Event | None:
+        key = {"event_id": {"S": event_id}}
+        item = self.client.get_item(TableName=self.table, Key=key, ConsistentRead=True).get("Item")
+        if item is None:
+            return None
+        if event_id not in self.decoded or self.decoded[event_id][0] is not item:
+            self.decoded[event_id] = item, from_item(item)
+        return self.decoded[event_id][1]
 
 
 class Client:

@@ -12,6 +12,7 @@ import pytest
 
 from infra.settings import DeploymentSettings, read_settings
 from tests.infra.conftest import CONTEXT
+from troop.shared.choice import Choice
 
 STAGES = tuple(CONTEXT["troop:stages"])
 
@@ -51,7 +52,7 @@ def test_stages_grow_gentler_towards_prod() -> None:
         ({"leashed": "true"}, "leashed", True),
         ({"leashed": "false"}, "leashed", False),
         ({"deployment": "Mine"}, "deployment", "Mine"),
-        ({"method": "drain"}, "method", "drain"),
+        ({"method": "drain"}, "method", (Choice("drain"),)),
         ({"probability": "0.5"}, "min_healthy", 3),
     ],
 )

@@ -76,7 +76,7 @@ class Measurement:
         self._groups = Groups(account.client("autoscaling"), account.client("ec2"))
 
     def create(self, name: str, is_target: bool) -> None:
-        more = {"TargetGroupARNs": [self._target_group(name)]} if is_target else {}
+        more: dict[str, Any] = {"TargetGroupARNs": [self._target_group(name)]} if is_target else {}
         self._groups.create(name, SIZE, BOOTS.format(seconds=0).encode(), **more)
         self._groups.await_in_service(name, SIZE, PATIENCE)
 

@@ -28,10 +28,11 @@ class Groups:
     autoscaling: Any
     ec2: Any
 
-    def create(self, name: str, size: int, user_data: bytes | None = None, **more: Any) -> None:
+    def create(self, name: str, size: int, user_data: bytes | None = None, profile: str = "", **more: Any) -> None:
         """Creates a group of ``size`` instances in the default subnets, which run ``user_data`` or the demo's server.
 
-        ``more``: further arguments of CreateAutoScalingGroup.
+        ``profile``: ARN of their instance profile; empty for none. ``more``: further arguments of
+        CreateAutoScalingGroup.
         """
         encoded = base64.b64encode(user_data or SERVER.read_bytes()).decode()
         self.ec2.create_launch_template(
@@ -41,6 +42,7 @@ class Groups:
                 "InstanceType": "t4g.nano",
                 "UserData": encoded,
                 "TagSpecifications": [{"ResourceType": "instance", "Tags": [{"Key": "Name", "Value": name}]}],
+                **({"IamInstanceProfile": {"Arn": profile}} if profile else {}),
             },
         )
         subnets = self.ec2.describe_subnets(Filters=[{"Name": "default-for-az", "Values": ["true"]}])["Subnets"]

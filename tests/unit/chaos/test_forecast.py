@@ -271,7 +271,7 @@ def test_each_instance_has_one_lasting_fault_until_it_is_replaced() -> None:
             hits.add(hit)
         else:
             hits.discard(hit)
-    assert len({d.choice for d in mixed}) == 2
+    assert sum(bool(d.choice and d.choice.lasting) for d in mixed) > 3  # of three instances: some were replaced
 
 
 def test_a_plan_gives_the_minute_of_a_lasting_fault_with_time_for_its_proof() -> None:

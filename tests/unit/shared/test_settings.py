@@ -11,6 +11,7 @@ import pytest
 
 from tests.unit.chaos.build import DEFAULT_CALENDAR, raw_calendar, raw_settings
 from troop.faults import names
+from troop.shared.choice import text_of
 from troop.shared.errors import SettingsError
 from troop.shared.settings import KEYS, load_settings, parse_settings
 
@@ -258,6 +259,17 @@ def test_the_functions_read_back_what_the_synthesis_wrote(tmp_path: Path) -> Non
     document = tmp_path / "deployment.json"
     document.write_text(json.dumps(raw_settings()), encoding="utf-8")
     assert load_settings(document) == parse_settings(raw_settings())
+
+
+@pytest.mark.parametrize("method", ["cpu", "crash, latency delay=5"])
+def test_faults_inside_instances_need_their_setting(method: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse_settings(raw_settings(method=method))
+    name = method.split(", ")[-1].split(maxsplit=1)[0]
+    assert str(caught.value) == (
+        f"troop:method is {method!r}: must be without {name}, because troop:inside_instances is false"
+    )
+    assert text_of(parse_settings(raw_settings(method=method, inside_instances="true")).method) == method
 
 
 def test_a_long_value_is_cut_in_the_message() -> None:

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from aws_lambda_powertools.event_handler import Response, content_types
@@ -225,7 +226,7 @@ def _terminated(raw: dict[str, Any]) -> dict[str, Any]:
 
 def _terminate(request: ChaosIn, raw: dict[str, Any], received: datetime) -> Event:
     """Returns the event of a request."""
-    ask = services.on_demand().request
+    ask = partial(services.on_demand().request, terminates=True)
     if request.idempotencyKey:
         return ask(request.groupName, request.idempotencyKey, received).event
     digest, dedup = _digest_of(raw), services.request_dedup()

@@ -1,4 +1,4 @@
-"""Reads all terminations and lasting faults since a moment, newest first, in as many queries as the caller consumes."""
+"""Reads all terminations since a moment, newest first, in as many queries as the caller consumes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from troop.shared.malformed import read
 from troop.shared.tables import EVENT, EVENTS_BY_TIME
 
 TERMINATIONS = tuple(status for status in Status if status not in {Status.LEASHED, *WITHOUT_TERMINATION})
-"""The statuses of terminations; leashed records and abandoned claims are not terminations."""
+"""The statuses of terminations; leashed records and abandoned claims are not terminations. Lasting faults have them,
+too.
+"""
 
 
 class Termination(NamedTuple):
@@ -49,7 +51,12 @@ class EventWalk:
         """
         low, high = EventFilter(since=moment).bounds
         kinds = {f":status{i}": status.value for i, status in enumerate(TERMINATIONS)}
-        filters = [f"#status IN ({', '.join(kinds)})", *(f"#{name} = :{name}" for name in conditions)]
+        filters = [
+            f"#status IN ({', '.join(kinds)})",
+            # A lasting fault is no termination, unless its end was not proven.
+            "(attribute_not_exists(injection) OR attribute_exists(terminated_at))",
+            *(f"#{name} = :{name}" for name in conditions),
+        ]
         values = {":kind": EVENT, ":low": low, ":high": high} | kinds
         query = {
             "TableName": self.table,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -23,7 +23,9 @@ from troop.chaos.groups import Group
 from troop.chaos.guards import Refusal, Target, candidates, judge
 from troop.chaos.inside import injection_of
 from troop.chaos.on_demand import ON_DEMAND, refuse_if_in_flight
+from troop.chaos.roll import choose
 from troop.chaos.units import unit_of
+from troop.faults.crash import CRASH
 from troop.shared import moments
 from troop.shared.choice import Choice
 from troop.shared.errors import MissingGroupError, TroopError
@@ -83,7 +85,9 @@ class OnDemand:
     settle: Callable[[], None]
     clock: Callable[[], datetime]
 
-    def request(self, group: str, key: str, received: datetime, choice: Choice | None = None) -> TerminationRequest:
+    def request(
+        self, group: str, key: str, received: datetime, choice: Choice | None = None, *, terminates: bool = False
+    ) -> TerminationRequest:
         """Claims an instance of the group and starts its workflow. For a repeated key, returns the recorded event, even
         if the group has another unit by now, or is gone.
 
@@ -94,6 +98,8 @@ class OnDemand:
             key: the key of the request, unique within the unit.
             received: when the request arrived, by API Gateway's clock.
             choice: the fault; None for one that the unit's policy allows.
+            terminates: whether a request without a choice is for a termination: one that the policy allows, otherwise a
+                crash.
 
         Raises:
             NotAllowedError: the setting ``on_demand`` is off.
@@ -115,7 +121,7 @@ class OnDemand:
             repeated = event is not None
             if event is None:
                 self.settle()
-                event, repeated = self._claimed(unit, request_key, members, named, choice)
+                event, repeated = self._claimed(unit, request_key, members, named, choice, terminates)
         if event.group != group:
             raise OtherGroupError(f"the key {key!r} was used for group {event.group} of the same unit: choose another")
         if event.status is Status.CLAIMED:
@@ -143,7 +149,13 @@ class OnDemand:
         raise RefusedError("unit-changed", f"the unit of {name} keeps changing: check its tags, and try again")
 
     def _claimed(
-        self, unit: str, request_key: RequestKey, members: list[Group], named: Group, choice: Choice | None
+        self,
+        unit: str,
+        request_key: RequestKey,
+        members: list[Group],
+        named: Group,
+        choice: Choice | None,
+        terminates: bool,
     ) -> tuple[Event, bool]:
         """Returns the event, and whether another request with the same key has claimed it in the meantime."""
         event_id, settings = on_demand_id(unit, request_key.key), self.reader.settings
@@ -151,6 +163,8 @@ class OnDemand:
             now, item = self.clock(), self.reader.policies.raw(unit)
             # The order of instances needs no secret here: it depends on the key, so that a retry finds the same one.
             facts = self.reader.read_unit(unit, [named], members, item, event_id.encode(), now, requested=choice)
+            if terminates and choice is None:
+                facts = replace(facts, requested=_termination(facts))
             facts = without_protected(self.reader.ec2, facts, ON_DEMAND)
             last = self.events.get(facts.state.last_event) if facts.state.last_event else None
             verdict = judge(facts, ON_DEMAND)
@@ -196,6 +210,12 @@ class OnDemand:
             hypothesis=facts.policy.hypothesis,
             injection=injection_of(choice, target.group, instance.instance_id, facts.inside),
         )
+
+
+def _termination(facts: Facts) -> Choice:
+    """Returns a termination that the unit's policy allows, otherwise a crash."""
+    allowed = [choice for choice in facts.policy.method.value if choice.lasting is None]
+    return choose(facts.salt, facts.now.date(), facts.unit, allowed or [Choice(CRASH.name)])
 
 
 def _work(event: Event) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from itertools import count
 from typing import Any
@@ -10,13 +11,14 @@ from typing import Any
 import pytest
 
 from handlers import api
-from tests.unit.account.account import CONTEXT, OVERDUE, Account, before, calls
+from tests.unit.account.account import CONTEXT, OVERDUE, SETTINGS, Account, before, calls
 from tests.unit.account.asking import ANNA, answered, ask
 from tests.unit.chaos.api.test_terminations import executions, machine
 from tests.unit.chaos.build import event
 from troop.chaos.api import simian
 from troop.chaos.aws.event_items import to_item
 from troop.chaos.events import Status
+from troop.chaos.injection import Injection
 from troop.shared.wiring import environment
 
 __all__ = ["machine"]
@@ -433,3 +435,22 @@ def test_since_must_be_a_number(account: Account, since: str) -> None:
     status, answer = ask("GET", PATH, since=since)
     assert status == 400
     assert "milliseconds" in answer["message"]
+
+
+@pytest.mark.parametrize("settings", [SETTINGS | {"inside_instances": True}], indirect=True)
+@pytest.mark.parametrize(("method", "expected"), [("cpu", "crash"), ("drain, cpu", "drain"), ("cpu, io", "crash")])
+def test_the_original_terminates_whatever_faults_the_policy_has(account: Account, method: str, expected: str) -> None:
+    account.group("web", tags={"troop:method": method})
+    assert post()[0] == 200
+    (work,) = executions()
+    event = account.event(work["event_id"])
+    assert (event.method, event.injection) == (expected, None)
+
+
+def test_a_lasting_fault_is_listed_only_if_it_ended_in_a_termination(account: Account) -> None:
+    injection = Injection({"seconds": "60"})
+    for name, terminated in (("stays", None), ("repaired", OVERDUE)):
+        one = event(event_id=f"2026-11-20#{name}", group=name, injection=injection, method="cpu", at=OVERDUE)
+        one = replace(one, status=Status.RECOVERED, terminated_at=terminated)
+        account.put("Events", to_item(one))
+    assert [one["groupName"] for one in ask("GET", PATH)[1]] == ["repaired"]

@@ -21,11 +21,11 @@ _EXPIRY = "decisions have expired (troop:decision_retention_days). `troop doctor
 _CLAIMED_WITHIN = timedelta(minutes=16)
 """A tick older than 15 minutes claims nothing; one minute is for clocks that differ."""
 
-_TERMINATED = frozenset({Status.TERMINATED, *STEPS[Status.TERMINATED]})
-"""Statuses of events in which an instance was terminated."""
+_HIT = frozenset({Status.RUNNING, Status.TERMINATED, *STEPS[Status.TERMINATED]})
+"""Statuses of events in which an instance was hit."""
 
-_WEIGHTS: Mapping[str, int] = {**dict.fromkeys(_TERMINATED, 0), Status.CLAIMED: 1, Status.LEASHED: 3}
-"""Order of statuses: terminated, about to be, abandoned (2), leashed."""
+_WEIGHTS: Mapping[str, int] = {**dict.fromkeys(_HIT, 0), Status.CLAIMED: 1, Status.LEASHED: 3}
+"""Order of statuses: hit, about to be, abandoned (2), leashed."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def answer(
         zone: the time zone of the unit's calendar; UTC if it is unknown.
     """
     if event := min(events, key=lambda e: _WEIGHTS.get(e["status"], 2), default=None):
-        others = sum(e["status"] in _TERMINATED for e in events if e is not event)
+        others = sum(e["status"] in _HIT for e in events if e is not event)
         return _event_answer(unit, event, zone, others)
     if day is None:
         return f"No decision about {unit} is on record: no tick has run since it was created, or its {_EXPIRY}."
@@ -111,46 +111,63 @@ def _decisions_answer(
         target = _instance(unit, next(d for d in decisions if d["reason"] == TERMINATE))
         why = "it is about to begin" if now - last.last <= _CLAIMED_WITHIN else "its workflow failed"
         return (
-            f"{unit}: {target} was selected for termination on {_day(day)} at {_clock(last.last, zone)}, "
-            f"but no termination is on record: {why}, or the last check prevented it."
+            f"{unit}: {target} was selected on {_day(day)} at {_clock(last.last, zone)}, "
+            f"but no hit is on record: {why}, or the last check prevented it."
         )
     why = in_words(last.reason, last.detail)
     earlier = [in_words(reason) for reason in dict.fromkeys(s.reason for s in before) if reason != last.reason]
     since = f" (since {_clock(last.first, zone)}, before that {', '.join(earlier)})" if earlier else ""
     if day == now.astimezone(zone).date():
-        return f"{unit} has not been terminated today, {_day(day)}, so far: {why}{since}."
-    return f"{unit} was not terminated on {_day(day)}: {why}{since}."
+        return f"{unit} has not been hit today, {_day(day)}, so far: {why}{since}."
+    return f"{unit} was not hit on {_day(day)}: {why}{since}."
 
 
 def _event_answer(unit: str, event: Mapping[str, Any], zone: zones.Zone, others: int) -> str:
     instance, detail = _instance(unit, event), str(event["detail"]).rstrip(".")
     claimed, suffix = _local(event["at"], zone), f": {detail}" if detail else ""
-    terminated = f"{unit}: {instance} was terminated on {_local(event.get('terminated_at') or event['at'], zone)}"
+    fault = event["method"] if event.get("injection") else ""
+    moment = _local(course.hit_at(event) or event["at"], zone)
+    hit = f"{unit}: {course.fault(event)} was injected into {instance} on {moment}"
+    if not fault:
+        hit = f"{unit}: {instance} was terminated on {moment}"
+    elif event.get("terminated_at"):
+        hit += " (the instance was then terminated, because the end of the fault was not proven)"
     if exception := exception_of(event["method"], event.get("os_shutdown")):
-        terminated += f" ({exception})"
+        hit += f" ({exception})"
     if others:
-        terminated += f" (and {others} more that day)"
+        hit += f" (and {others} more that day)"
     match event["status"]:
         case Status.RECOVERED:
             seconds = event["recovery_seconds"]
             after = "" if seconds is None else f" in {duration(seconds).replace(SPACE, ' ')}"  # also for programs
-            return f"{terminated}, and its group recovered{after}.{_verdict(event, zone)}"
-        case Status.TERMINATED:
-            return f"{terminated}, and its group is being watched until it has recovered."
+            return f"{hit}, and its group recovered{after}.{_verdict(event, zone)}"
+        case Status.RUNNING if not course.recovers_from(event):
+            unproven = event["injection"]["unproven"]
+            return f"{hit}, and its end is not proven yet{f', act now: {unproven}' if unproven else ''}."
+        case Status.RUNNING | Status.TERMINATED:
+            return f"{hit}, and its group is being watched until it has recovered."
         case Status.UNRECOVERED:
-            return f"{terminated}, and its group did not recover in time{suffix}."
+            return f"{hit}, and its group did not recover in time{suffix}."
         case Status.GROUP_DELETED:
-            return f"{terminated}, and its group was deleted before it had recovered.{_verdict(event, zone)}"
+            return f"{hit}, and its group was deleted before it had recovered.{_verdict(event, zone)}"
         case Status.CLAIMED:
+            if fault:
+                return f"{unit}: {fault} is about to be injected into {instance} (claimed on {claimed})."
             return f"{unit}: {instance} is about to be terminated (claimed on {claimed})."
         case Status.GONE_ELSEWHERE:
             return (
                 f"{unit}: {instance} was selected for termination on {claimed}, but something else terminated it first."
             )
         case Status.LEASHED:
-            return f"{unit}: {instance} would have been terminated on {claimed}, but the deployment was leashed."
+            would = (
+                f"{fault} would have been injected into {instance}"
+                if fault
+                else f"{instance} would have been terminated"
+            )
+            return f"{unit}: {would} on {claimed}, but the deployment was leashed."
         case _:
-            return f"{unit}: {instance} was selected for termination on {claimed}, but the claim was abandoned{suffix}."
+            hit_name = fault or "termination"
+            return f"{unit}: {instance} was selected for {hit_name} on {claimed}, but the claim was abandoned{suffix}."
 
 
 def _verdict(event: Mapping[str, Any], zone: zones.Zone) -> str:

@@ -23,6 +23,10 @@ _STAGES = {
 }
 
 
+BEFORE, STILL = "before", "still"
+"""What a step says in place of a time after the hit."""
+
+
 @dataclass(frozen=True)
 class Step:
     """A step of an event.
@@ -96,7 +100,7 @@ def _step(name: str, words: str, at: str | None, began: str | None, without: str
     """Returns a step with the time from the hit; before it ``before``, and without a moment what is said then."""
     if not at:
         return Step(name, words, at, without)
-    return Step(name, words, at, "before" if not began or at < began else _after(began, at))
+    return Step(name, words, at, BEFORE if not began or at < began else _after(began, at))
 
 
 def _fault_steps(event: Mapping[str, Any], injection: Mapping[str, Any], began: str | None) -> Iterator[Step]:
@@ -105,7 +109,7 @@ def _fault_steps(event: Mapping[str, Any], injection: Mapping[str, Any], began: 
     if before := injection["before"]:
         words = before["failure"] or ("no answer" if before["reading"] is None else "the instance answered")
         at = before["answered_at"] or before["sent_at"]
-        yield Step("before", f"probe before the fault: {words}", at, "before")
+        yield Step("before", f"probe before the fault: {words}", at, BEFORE)
     if not began:
         return
     yield _step("injected", f"{fault(event)} was injected into {event['instance_id']}", began, began)
@@ -119,8 +123,8 @@ def _fault_steps(event: Mapping[str, Any], injection: Mapping[str, Any], began: 
         words = injection["finding"] if after["reading"] else after["failure"] or "no answer yet"
         at = after["answered_at"] or after["sent_at"]
         yield _step("after", f"last probe: {injection['presence']}: {words}", at, began)
-    if injection["unproven"]:
-        yield Step("unproven", f"the fault is not proven to be over, act now: {injection['unproven']}", None, "still")
+    if injection["unproven"] and not injection["proof"]:
+        yield Step("unproven", f"the fault is not proven to be over, act now: {injection['unproven']}", None, STILL)
     if terminated := event.get("terminated_at"):
         yield _step("replaced", f"{event['instance_id']} was terminated: the end was not proven", terminated, began)
     words = f"proven to be over: {proof['why']}" if proof else "proof that the fault is over"

@@ -30,6 +30,7 @@ def row(event: Mapping[str, Any]) -> tuple[Any, ...]:
                 None,
                 (
                     event["detail"],
+                    _end_of_fault(event),
                     course.verdict_detail(event),
                     _abort(event),
                     _failure(event),
@@ -45,6 +46,22 @@ def _abort(event: Mapping[str, Any]) -> str:
     """Returns the alarm that stopped further chaos for the unit, unless the verdict says so; "" without one."""
     abort, judged = event.get("abort"), course.verdict_detail(event)
     return f"alarm {abort['alarm']} went off" if abort and abort["alarm"] not in judged else ""
+
+
+def _end_of_fault(event: Mapping[str, Any]) -> str:
+    """Returns what is unusual about the end of a lasting fault; "" for nothing, and for a termination."""
+    injection = event.get("injection")
+    if not injection:
+        return ""
+    request, unproven = injection["end_request"], "" if injection["proof"] else injection["unproven"]
+    return "; ".join(
+        [
+            *([f"asked to end: {request['why']}"] if request else []),
+            *([f"not proven to be over, act now: {unproven}"] if unproven else []),
+            *(["replaced: its fault was not proven to be over"] if event.get("terminated_at") else []),
+            *([f"{', '.join(injection['packages'])} stays installed"] if injection["packages"] else []),
+        ]
+    )
 
 
 def _failure(event: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Implements `troop events`: lists terminations, newest first, follows them, or shows the course of one."""
+"""Implements `troop events`: lists terminations and lasting faults, newest first, follows them, or shows one."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def events(
     ] = False,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep showing new events until Ctrl-C.")] = False,
 ) -> None:
-    """Show terminations, newest first, or the course of one."""
+    """Show terminations and lasting faults, newest first, or the course of one."""
     form = listings.form_of(output, as_json)
     if id is not None:
         chosen: dict[str, object] = {"--group": group, "--unit": unit, "--since": since, "--until": until, "--day": day}
@@ -152,15 +152,16 @@ def describe(event: Mapping[str, Any]) -> None:
     """Prints an event, as GET /events/{id} returns it, for people."""
     verdict, judgement = course.verdict(event), event.get("verdict") or {}
     exception = event.get("terminated_at") and exception_of(event["method"], event.get("os_shutdown"))
-    abort = event.get("abort") if not event.get("terminated_at") else None  # the course has that of a termination
+    abort = event.get("abort") if not course.hit_at(event) else None  # the course has that of a hit
     facts = [
         ("event", event["event_id"]),
         ("unit", event["unit"]),
         ("instance", f"{event['instance_id']} of {event['group']}" + (f" in {z}" if (z := event["zone"]) else "")),
-        ("method", "; ".join(filter(None, (event["method"], exception)))),
+        ("method", "; ".join(filter(None, (course.fault(event), exception)))),
         ("claimed", show.moment(event["at"])),
         ("status", event["status"]),
         ("detail", event["detail"]),
+        ("installed, and stays", ", ".join((event.get("injection") or {}).get("packages", ()))),
         ("went off", f"alarm {abort['alarm']} at {show.moment(abort['at'])}" if abort else ""),
         ("hypothesis", course.hypothesis(event)),
         ("stop alarms", (event.get("hypothesis") or {}).get("stop_alarms")),

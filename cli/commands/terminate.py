@@ -1,4 +1,4 @@
-"""Implements `troop terminate`: terminates one instance of a group now."""
+"""Implements `troop terminate`: hits one instance of a group now, by a termination or a lasting fault."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from cli.shared.errors import CliError, Exit
 from troop.chaos.events import OPEN, Status
 from troop.chaos.verdict import VerdictValue
 from troop.faults import names
+from troop.faults.lasting_fault import SECONDS
 from troop.shared import moments
 from troop.shared.choice import parse_choice
+from troop.shared.formatting import duration
 from troop.shared.values import BadValue
 
 _POLL_SECONDS = 2.0
@@ -46,19 +48,21 @@ def terminate(
     method: Annotated[
         str | None,
         typer.Option(
-            parser=_method, metavar=f"<{'|'.join(names())}>", help="By default the method of the unit's policy."
+            parser=_method,
+            metavar=f"<{'|'.join(names())}>",
+            help="A fault, with parameters as in 'latency delay=200 seconds=60'. By default one of the unit's policy.",
         ),
     ] = None,
-    key: Annotated[str | None, idempotency.option("terminates nothing more")] = None,
+    key: Annotated[str | None, idempotency.option("hits nothing more")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     wait: Annotated[
         bool, typer.Option(help="Wait for the recovery and the verdict, or until the group's time is over.")
     ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="The event as one JSON document.")] = False,
 ) -> None:
-    """Terminate one instance of a group now, regardless of roll and calendar. Asks first."""
+    """Terminate one instance of a group now, or inject a lasting fault, regardless of roll and calendar. Asks first."""
     conn = connection(ctx)
-    confirm(f"Terminate an instance of {group} in {conn.deployment} now", yes)
+    confirm(_question(method, f"an instance of {group} in {conn.deployment} now"), yes)
     key = key or str(uuid4())
     request = {"group": group, "idempotency_key": key} | ({"method": method} if method else {})
     tell: Callable[[str], None] = show.note if as_json else show.say
@@ -70,9 +74,7 @@ def terminate(
             event = _watch(conn.client, event, tell, time.sleep, time.monotonic)
         except KeyboardInterrupt:
             command = to_type(ctx, "events", "--follow", "--unit", shlex.quote(str(event["unit"])))
-            show.note(
-                f"the termination of {event['instance_id']} continues, and cannot be stopped; see it with: {command}"
-            )
+            show.note(f"{_after_interrupt(event)}; see it with: {command}")
             raise typer.Exit(Exit.INTERRUPTED) from None
     if as_json:
         show.document(event)
@@ -80,6 +82,29 @@ def terminate(
         raise CliError(Exit.FAILED, f"{event['status']}: {event['detail'] or 'see `troop events`'}")
     if wait and course.verdict(event) == VerdictValue.BROKEN:
         raise CliError(Exit.FAILED, course.verdict_detail(event))
+
+
+def _question(method: str | None, instance: str) -> str:
+    """Returns what to confirm: what happens to the instance, and for how long."""
+    if method is None:
+        return f"Hit {instance}, by the method of its policy"
+    choice = parse_choice(method)
+    fault = choice.lasting
+    if fault is None:
+        return f"Terminate {instance}"
+    values = fault.complete(dict(choice.parameters))
+    lasts = "it is over when the process runs again" if fault.returns else f"for {duration(float(values[SECONDS]))}"
+    settings = " ".join(f"{name}={value}" for name, value in values.items())
+    return f"Inject {choice.name} into {instance}: {fault.summary}, {lasts} ({settings})"
+
+
+def _after_interrupt(event: Mapping[str, Any]) -> str:
+    if event.get("injection"):
+        return (
+            f"{event['method']} on {event['instance_id']} continues, and ends by itself; `troop halt` ends every fault "
+            "now"
+        )
+    return f"the termination of {event['instance_id']} continues, and cannot be stopped"
 
 
 def _watch(
@@ -105,13 +130,13 @@ def _watch(
         changed = now["status"] != status
         if changed:
             status, since = now["status"], clock()
-        if changed and status == Status.TERMINATED:
+        if changed and status == Status.TERMINATED and not now.get("injection"):
             tell("terminated")
         for step in course.steps(now):
-            if step.at and step.name not in shown:
+            if (step.at or step.name == "unproven") and step.name not in shown:
                 shown.add(step.name)
-                tell(f"after {step.after}: {step.words}")
-        if changed and status != Status.TERMINATED:
+                tell(f"{_when(step)}: {step.words}")
+        if changed and status not in (Status.RUNNING, Status.TERMINATED):
             seconds = course.recovery(now)
             tell(status.lower().replace("_", " ") + (f" in {seconds}" if seconds else ""))
             if course.awaits_verdict(now):
@@ -125,12 +150,19 @@ def _watch(
         sleep(_POLL_SECONDS)
 
 
+def _when(step: course.Step) -> str:
+    """Returns when a step was: ``after 3 s``, or as it says where it has no time after the hit."""
+    return step.after if step.after in (course.BEFORE, course.STILL) else f"after {step.after}"
+
+
 _STATUS_STEPS = ("terminated", "recovered", "verdict")
 """The steps that statuses and the verdict already tell."""
 
 _STUCK = {
     "CLAIMED": "{id} is still CLAIMED after its deadline, and Troop no longer carries it out. Within 15 minutes, a "
     "sweep checks whether the instance still runs. See `troop events` for the result, and `troop doctor` for the cause",
+    "RUNNING": "{id} is still RUNNING: its fault is not proven to be over, or no recovery check has ended the event. "
+    "See `troop events '{id}'`, and run `troop doctor`",
     "TERMINATED": "{id} is still TERMINATED: the instance is gone, and the time for recovery is over, but no recovery "
     "check has ended the event. Check the group, and run `troop doctor`",
     "RECOVERED": "{id} has recovered, but its verdict is overdue. Within 15 minutes, a sweep gives it: see "
@@ -144,6 +176,9 @@ def _longest(event: Mapping[str, Any]) -> float:
         begin, end, longest = event["at"], event.get("deadline"), _LONGEST_CLAIM
     elif event["status"] == Status.RECOVERED:
         begin, end, longest = event["recovered_at"], event["settles_at"], 0.0
+    elif event["status"] == Status.RUNNING:
+        begin, end = event["hit_at"], event.get("recover_by") or event["injection"]["ends_by"]
+        longest = _LONGEST_RECOVERY
     else:
         begin, end, longest = event.get("terminated_at"), event.get("recover_by"), _LONGEST_RECOVERY
     return (moments.parse(end) - moments.parse(begin)).total_seconds() if begin and end else longest

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from cli.chaos import malformed, overview, year
+from cli.chaos import course, malformed, overview, year
 from cli.chaos.course import awaits_verdict
 from cli.chaos.period_reader import outcome_of
 from cli.chaos.units import outlook
@@ -50,9 +50,10 @@ SHOWN_UNITS = 20
 MOST_LOST = 100
 """Events of a day without a recovery that are searched for units below their strength."""
 
-_IN_PROGRESS = frozenset({"CLAIMED", "TERMINATED"})
+_IN_PROGRESS = frozenset({"CLAIMED", "RUNNING", "TERMINATED"})
 _SHOWN = (
     *("id", "event_id", "unit", "status", "at", "instance_id", "terminated_at", "recover_by", "recovery_seconds"),
+    *("method", "fault", "hit_at", "recovers_from", "injection"),
     *("detail", "launch_failure", "settles_at", "verdict"),
 )
 
@@ -212,14 +213,14 @@ class OverviewReader:
                     **{key: group[key] for key in ("unit", "id")},
                     "event_id": group["unrecovered"],
                     **strengths[group["unit"]],
-                    "terminated_at": event.get("terminated_at") or event.get("at"),
+                    "hit_at": course.hit_at(event) or event.get("at"),
                     "left_for": group.get("left_for"),
                     "why": (event.get("verdict") or {}).get("why", ""),
                     "detail": event.get("detail", ""),
                     "launch_failure": event.get("launch_failure", ""),
                 }
             )
-        return sorted(rows, key=lambda row: str(row["terminated_at"] or ""))
+        return sorted(rows, key=lambda row: str(row["hit_at"] or ""))
 
     def _returned(self, now: datetime, groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Returns the units that somebody returned to chaos, within a day of not recovering, and that are still below

@@ -14,7 +14,7 @@ from cli.forecasts import policy_preview, unit_ahead
 from cli.forecasts.calendar_ahead import Basis
 from cli.shared.errors import CliError, Exit
 from troop.chaos.units import by_unit
-from troop.faults import FAULTS
+from troop.faults import FAULTS, LASTING
 
 
 class PolicyRequest(BaseModel):
@@ -45,10 +45,11 @@ class PagePolicy:
     forecasts: Forecasts
 
     def choices(self) -> dict[str, Any]:
-        """Returns the methods with their effect, and the names of the calendars; None if they cannot be read."""
+        """Returns the faults with their effect, and the names of the calendars; None if these cannot be read."""
         basis = self._basis()
         calendars = None if isinstance(basis, CliError) else list(basis.settings.chaos.calendars)
-        return {"methods": [[fault.name, fault.summary] for fault in FAULTS], "calendars": calendars}
+        known = [(fault.name, fault.summary) for fault in FAULTS] + [(one.usage, one.summary) for one in LASTING]
+        return {"methods": known, "calendars": calendars}
 
     def ahead(self, unit: str) -> dict[str, Any]:
         """Returns what the next days bring for a unit, see :mod:`cli.forecasts.unit_ahead`, if chaos is not halted.

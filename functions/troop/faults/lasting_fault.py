@@ -107,6 +107,11 @@ class LastingFault:
     conflict: Callable[[Mapping[str, str]], str] = lambda _parameters: ""
     refusal: Callable[[Mapping[str, str], Mapping[str, Any]], str] = lambda _parameters, _reading: ""
 
+    @property
+    def usage(self) -> str:
+        """The name and the parameters as people write them: ``kill process=... signal=SIGKILL seconds=60``."""
+        return " ".join([self.name, *(f"{one.name}={one.default or '...'}" for one in self.parameters)])
+
     def defaults(self) -> dict[str, str]:
         """Returns the defaults of the parameters that have one."""
         return {one.name: one.default for one in self.parameters if one.default is not None}

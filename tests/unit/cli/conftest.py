@@ -6,7 +6,7 @@ import copy
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -27,7 +27,8 @@ from tests import serving
 from tests.unit.cli.bench_runs import TEXT
 from tests.unit.cli.web.proxying import Api as ProxiedApi
 from tests.unit.cli.web.proxying import Running
-from troop.chaos.events import in_words
+from troop.chaos.api.event_models import EventOut
+from troop.chaos.events import Event, in_words
 from troop.chaos.outlook import NO_GROUPS, Outlook
 from troop.chaos.units import is_unit, unit_to_url
 from troop.shared import moments, zones
@@ -406,3 +407,11 @@ def running() -> Iterator[Running]:
     api, log = ProxiedApi(), list[str]()
     with serving.running(Proxy(api, 0, log.append)) as proxy:
         yield Running(proxy, api, log)
+
+
+def answered(stored: Event) -> dict[str, Any]:
+    """Returns a stored event as GET /events/{id} answers."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("troop.shared.wiring.environment.recovery_timeout", lambda: timedelta(minutes=30))
+        document: dict[str, Any] = EventOut.from_event(stored).model_dump(mode="json")
+    return document

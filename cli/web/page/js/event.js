@@ -1,18 +1,18 @@
-// One termination: its course as a picture and in words, its hypothesis with the verdict, and why it was made.
+// One termination or lasting fault: its course as a picture and in words, its hypothesis with the verdict, and why it was made.
 
 import { get } from "./api.js";
 import { badge, facts, fill, h, heading, kept, link, loading, name } from "./dom.js";
 import { verdictOf } from "./event_words.js";
 import { stamp } from "./freshness.js";
 import { clock, duration, kind, moment, recoveryTime, sentence, timed, unitAddress, words } from "./format.js";
-import { awaitsVerdict, inFlight, least, stages } from "./stages.js";
+import { awaitsVerdict, faultOf, faultSteps, hitAt, inFlight, least, recoversFrom, stages, staysOf } from "./stages.js";
 import { legend, statesOf, timeline } from "./timeline.js";
 
 const [SOON, LATE, WORST] = [3_000, 30_000, 60_000]; // milliseconds until the next update: after news, without any, after errors
 const OLD = 120_000; // milliseconds, after which the view of an event in progress is marked as old
 
 export async function show(main, signal, id) {
-  fill(main, heading("Termination"), loading("the event"));
+  fill(main, heading("Event"), loading("the event"));
   const path = `events/${encodeURIComponent(id)}`;
   let event = await get(path, {}, signal);
   let [wait, before, timer] = [SOON, "", undefined];
@@ -20,7 +20,7 @@ export async function show(main, signal, id) {
   const age = h("span", { class: "age" });
   const badges = h("span", { class: "badges" });
   const content = h("div", {});
-  fill(main, h("p", { class: "back" }, link("#/events", "← Events"), age), h("div", { class: "headline" }, heading(`Termination of ${event.instance_id || "an instance"}`), badges, liveness), content);
+  fill(main, h("p", { class: "back" }, link("#/events", "← Events"), age), h("div", { class: "headline" }, heading(`${event.injection ? `Fault ${event.method} on` : "Termination of"} ${event.instance_id || "an instance"}`), badges, liveness), content);
   document.addEventListener("visibilitychange", () => (document.hidden ? stop("Not live while the page is hidden.") : open() && update()), { signal });
   signal.addEventListener("abort", () => clearTimeout(timer));
   draw();
@@ -71,11 +71,11 @@ function details(event) {
   const end = event.recovery_seconds === null ? "." : `, recovered in ${recoveryTime(event.recovery_seconds)}.`;
   const { detail, launch_failure: failure } = event;
   const bad = event.status === "UNRECOVERED";
-  const beside = event.terminated_at || event.hypothesis;
+  const beside = hitAt(event) || event.hypothesis;
   return [
     h("p", {}, "Of the unit ", link(unitAddress(event.unit), name(event.unit)), ", on ", moment(event.at), end),
     (detail || failure) && h("p", { class: bad ? "problem" : null }, detail && h("span", { class: "capital" }, name(timed(sentence(detail)))), failure && [detail && " ", "The last launch failed: ", name(sentence(failure))]),
-    event.status !== "LEASHED" && h("div", { class: beside ? "split" : null }, courseOf(event), beside && h("div", { class: "beside" }, hypothesisOf(event), event.terminated_at && verdictPanel(event))),
+    event.status !== "LEASHED" && h("div", { class: beside ? "split" : null }, courseOf(event), beside && h("div", { class: "beside" }, hypothesisOf(event), hitAt(event) && verdictPanel(event))),
     h("h2", {}, "Reason"),
     h("p", {}, reason(event)),
     h("h2", {}, "Instance"),
@@ -84,7 +84,8 @@ function details(event) {
       ["Group", name(event.group)],
       ["Availability Zone", event.zone],
       ["Desired capacity at the claim", event.desired],
-      ["Method", event.method],
+      ["Fault", faultOf(event)],
+      ["Installed for it, and stays", event.injection?.packages.join(", ")],
       ["Operating system", (event.os_shutdown ?? null) === null ? null : event.os_shutdown ? "shut down first" : "not shut down"],
       ["Launched from", event.build && [event.build.template, event.build.instance_type, event.build.image].filter(Boolean).join(", ")],
       ["Replacement", event.replacement?.summary],
@@ -95,36 +96,38 @@ function details(event) {
 /** Why the instance was chosen: by the roll of the day, or because somebody asked. */
 function reason({ rolled, probability, day, status }) {
   if ((rolled ?? null) === null) return "Somebody requested it: there was no roll. The event does not say who.";
-  return `The schedule rolled ${rolled.toFixed(4)} for ${day}, below the probability ${probability}, and no guard objected.${status === "LEASHED" ? " The deployment was leashed, so nothing was terminated." : ""}`;
+  return `The schedule rolled ${rolled.toFixed(4)} for ${day}, below the probability ${probability}, and no guard objected.${status === "LEASHED" ? " The deployment was leashed, so nothing was hit." : ""}`;
 }
 
 /** The course as a picture, and as a list of moments. */
 function courseOf(event) {
-  const key = event.terminated_at ? legend(event) : [];
+  const key = hitAt(event) ? legend(event) : [];
   return h(
     "section", { class: "panel", "aria-labelledby": "course" },
     h("h2", { id: "course" }, "Course"),
-    event.terminated_at && timeline(event, Date.now()),
+    hitAt(event) && timeline(event, Date.now()),
     key.length > 0 && h("ul", { class: "key" }, key.map(([mark, label]) => h("li", { class: mark }, label))),
-    event.terminated_at && !event.stages && !inFlight(event) && h("p", { class: "muted" }, "The stages of this recovery were not recorded."),
-    h("ol", { class: "course" }, course(event).map((one) => step(one, event.terminated_at))),
+    recoversFrom(event) && !staysOf(event) && !event.stages && !inFlight(event) && h("p", { class: "muted" }, "The stages of this recovery were not recorded."),
+    h("ol", { class: "course" }, course(event).map((one) => step(one, hitAt(event)))),
   );
 }
 
-const NO_RECOVERY = { CLAIMED: "not yet", TERMINATED: "not yet", UNRECOVERED: "not in time", GROUP_DELETED: "the group was deleted" };
+const NO_RECOVERY = { CLAIMED: "not yet", RUNNING: "not yet", TERMINATED: "not yet", UNRECOVERED: "not in time", GROUP_DELETED: "the group was deleted" };
 
 /** The steps from the claim to the verdict: their names, their moments, what is said without a moment, and what more is known. */
 function course(event) {
   const { status, recover_by: until, abort, verdict } = event;
   const claimed = { what: "Claimed", at: event.at };
   const went = abort && { what: ["Alarm ", name(abort.alarm), " went off"], at: abort.at };
-  if (!event.terminated_at) return [claimed, went, { what: "Terminated", without: status === "CLAIMED" ? "not yet" : "not by Troop" }].filter(Boolean);
+  const { injection } = event;
+  const what = injection ? "Injected" : "Terminated";
+  if (!hitAt(event)) return [claimed, ...faultSteps(event), went, { what, without: status === "CLAIMED" ? "not yet" : injection ? "not injected" : "not by Troop" }].filter(Boolean);
   const bound = least(event);
   const steps = [
     claimed,
-    { what: "AWS accepted the request", at: event.terminated_at },
-    ...stages(event),
-    { what: "Recovered", at: event.recovered_at, more: bound && `or earlier, after +${recoveryTime(bound)}`, without: [NO_RECOVERY[status], status === "TERMINATED" && until && [": it has time until ", moment(until)]] },
+    ...(injection ? faultSteps(event) : [{ what: "AWS accepted the request", at: event.terminated_at }]),
+    ...(staysOf(event) || !recoversFrom(event) ? [] : stages(event)),
+    { what: "Recovered", at: event.recovered_at, more: injection ? event.recovered_at && `${recoveryTime(event.recovery_seconds)} after ${event.terminated_at ? "the termination" : "the proof"}` : bound && `or earlier, after +${recoveryTime(bound)}`, without: [NO_RECOVERY[status], inFlight(event) && until && [": it has time until ", moment(until)]] },
     verdict && { what: "Verdict given", at: verdict.at },
     awaitsVerdict(event) && { what: "Verdict", without: ["expected at ", moment(event.settles_at)] },
   ].filter(Boolean);
@@ -136,11 +139,13 @@ function course(event) {
 function step({ what, at, without, more }, since) {
   const seconds = (Date.parse(at) - Date.parse(since ?? at)) / 1000;
   const sign = seconds < 0 ? "\u2212" : "+";
-  return h("li", { class: at ? "done" : null }, h("strong", {}, what), at ? moment(at) : h("span", { class: "muted" }, without), at && since && h("span", { class: more ? "muted long" : "muted" }, `${sign}${recoveryTime(Math.abs(seconds))}`, more && `, ${more}`));
+  const beside = [at && since && `${sign}${recoveryTime(Math.abs(seconds))}`, more].filter(Boolean).join(", ");
+  return h("li", { class: at ? "done" : null }, h("strong", {}, what), at ? moment(at) : h("span", { class: "muted" }, without), at && beside && h("span", { class: more ? "muted long" : "muted" }, name(timed(beside))));
 }
 
 /** What had to stay true, as the policy said at the claim. */
-function hypothesisOf({ hypothesis, terminated_at: begin, recover_by: until }) {
+function hypothesisOf({ hypothesis, recover_by: until, ...event }) {
+  const begin = recoversFrom(event);
   const names = (list) => h("ul", { class: "names" }, list.map((one) => h("li", {}, name(one))));
   const timeout = until && begin && `within the recovery timeout of ${duration((Date.parse(until) - Date.parse(begin)) / 1000)}`;
   return h(
@@ -168,7 +173,7 @@ function verdictPanel(event) {
         ? h("p", {}, "Expected at ", moment(event.settles_at), ": until then, alarms still have time to go off.")
         : h("p", { class: "muted" }, inFlight(event) ? "It follows the recovery." : "None was recorded."),
     verdict?.value === "BROKEN" && h("p", {}, "A broken unit leaves chaos until its owner returns it: see ", link(unitAddress(unit), name(unit)), "."),
-    abort && h("p", { class: "wrong" }, "The alarm ", name(abort.alarm), " went off at ", moment(abort.at), ". That stopped further chaos for the unit; the termination itself cannot be undone."),
+    abort && h("p", { class: "wrong" }, "The alarm ", name(abort.alarm), " went off at ", moment(abort.at), event.injection ? ". That stopped further chaos for the unit, and the fault was asked to end." : ". That stopped further chaos for the unit; the termination itself cannot be undone."),
     verdict && verdict.alarms.length > 0 && [
       h("p", { class: "muted small" }, "Watched from ", moment(verdict.since), " to ", moment(verdict.until), "."),
       h("ul", { class: "alarms" }, verdict.alarms.map(alarmOf)),

@@ -1,4 +1,4 @@
-// Recorded terminations, newest first, with live updates.
+// Recorded terminations and lasting faults, newest first, with live updates.
 
 import { filtersOf, remember } from "./address.js";
 import { get } from "./api.js";
@@ -13,14 +13,15 @@ const [SOON, LATE] = [3_000, 30_000]; // milliseconds until the next update: aft
 const WORST = 60_000; // after errors
 
 const STATUS = {
-  CLAIMED: "the termination is reserved and about to happen",
+  CLAIMED: "the instance is reserved, and its termination or lasting fault is about to begin",
+  RUNNING: "a lasting fault was injected; until its end is proven and its group has recovered",
   TERMINATED: "the instance was terminated; Troop checks the recovery of its group",
   RECOVERED: "the group recovered in time",
   UNRECOVERED: "the group did not recover in time; the unit is skipped until someone opts it in again",
-  LEASHED: "the instance would have been terminated if the deployment were not leashed",
+  LEASHED: "the instance would have been hit if the deployment were not leashed",
   GROUP_DELETED: "the group was deleted in the meantime",
   GONE_ELSEWHERE: "someone or something else terminated the instance first",
-  ABANDONED: "the instance was not terminated, and the claim was abandoned",
+  ABANDONED: "nothing hit the instance, and the claim was abandoned",
 };
 const VERDICT = {
   HELD: "the group recovered within the time that its policy gives it, and no success alarm went off",
@@ -40,6 +41,7 @@ export const COLUMNS = [
   { label: "Unit", cell: (event) => link(unitAddress(event.unit), name(event.unit)) },
   { label: "Status", cell: (event) => badge(words(event.status), kind(event.status)) },
   { label: "Verdict", cell: verdictOf },
+  { label: "Fault", cell: (event) => event.method },
   { label: "Recovery time", number: true, cell: (event) => recoveryTime(event.recovery_seconds) },
   { label: "Group", cell: (event) => name(event.group) },
   { label: "Instance", cell: (event) => [h("code", {}, event.instance_id || "–"), event.zone && h("small", { class: "source" }, event.zone)] },
@@ -64,7 +66,7 @@ export async function show(main, signal) {
   const liveness = h("p", { class: "muted", id: "liveness" });
   const malformed = h("div", {});
   const more = h("div", { class: "buttons" });
-  const search = h("input", { type: "search", id: "search", value: filters.q, placeholder: "unit, group, instance, detail", autocomplete: "off", spellcheck: "false", oninput: (event) => { choose({ q: event.target.value }); draw(); } });
+  const search = h("input", { type: "search", id: "search", value: filters.q, placeholder: "unit, group, instance, fault, detail", autocomplete: "off", spellcheck: "false", oninput: (event) => { choose({ q: event.target.value }); draw(); } });
   const status = select([["", "Any status"], ...Object.keys(STATUS).map((one) => [one, words(one)])], filters.status, (value) => { choose({ status: value }, true); reload(); });
   const verdict = select([["", "Any verdict"], ...Object.keys(VERDICT).map((one) => [one, words(one)])], filters.verdict, (value) => { choose({ verdict: value }, true); reload(); });
   const hours = select(HOURS, filters.hours, (value) => { choose({ hours: value, ...(value && { day: "" }) }, true); day.value = filters.day; reload(); });
@@ -208,11 +210,11 @@ export async function show(main, signal) {
   function draw() {
     const terms = filters.q.toLowerCase().split(/\s+/);
     const matches = events.filter((event) => {
-      const text = [event.unit, event.group, event.instance_id, event.zone, ending(event)].join("\n").toLowerCase();
+      const text = [event.unit, event.group, event.instance_id, event.method, event.zone, ending(event)].join("\n").toLowerCase();
       return (!filters.day || event.day === filters.day) && terms.every((term) => text.includes(term));
     });
     fill(summary, events.length ? share(matches.length, events.length, "event", cursor) : filters.status || filters.verdict || filters.hours || filters.day ? "No events match these filters." : "There are no events yet.");
-    fill(list, matches.length ? table("Terminations, newest first", COLUMNS, matches) : null);
+    fill(list, matches.length ? table("Events, newest first", COLUMNS, matches) : null);
     fill(more, cursor && h("button", { type: "button", onclick: older }, "Load older events"));
   }
 

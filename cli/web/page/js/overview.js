@@ -9,7 +9,7 @@ import { badge, fill, flash, h, headline, kept, link, name, problem, refreshButt
 import { ending, verdictOf } from "./event_words.js";
 import { ago, loaded, loadedLine, stamp } from "./freshness.js";
 import { clock, count, day as shortDay, eventAddress, hour, kind, moment, money, recoveryTime, sentence, soon, stateKind, timed, unitAddress, unitOf, words } from "./format.js";
-import { awaitsVerdict, inFlight } from "./stages.js";
+import { awaitsVerdict, inFlight, recoversFrom } from "./stages.js";
 import { itself, switchTile } from "./switch.js";
 
 const EVERY = 30_000;
@@ -230,10 +230,10 @@ const cause = (unit) => [unit.left_for === "broken" && unit.why, ending(unit)].f
 
 /** A unit that has left chaos. */
 function left(unit, now, putBack) {
-  const since = unit.terminated_at && ago(now - Date.parse(unit.terminated_at));
+  const since = unit.hit_at && ago(now - Date.parse(unit.hit_at));
   return row(
     "bad",
-    [badge(unit.left_for === "broken" ? "broken" : "did not recover", "bad"), " ", link(unitAddress(unit.unit), name(unit.unit)), `: ${unit.in_service} of ${unit.desired} in service`, since && `, terminated ${since}`, "."],
+    [badge(unit.left_for === "broken" ? "broken" : "did not recover", "bad"), " ", link(unitAddress(unit.unit), name(unit.unit)), `: ${unit.in_service} of ${unit.desired} in service`, since && `, hit ${since}`, "."],
     cause(unit) && h("p", { class: "cure" }, timed(sentence(cause(unit)))),
     [link(eventAddress(unit.event_id), "Open"), h("button", { type: "button", "aria-label": `Return to chaos … ${unit.unit}`, onclick: () => putBack(unit) }, "Return to chaos …")],
   );
@@ -244,12 +244,15 @@ const weak = (unit) => row("warn", [badge("below strength", "warn"), " ", link(u
 
 const malformed = (unit) => row("warn", [badge("malformed", "bad"), " ", link(unitAddress(unit.unit), name(unit.unit)), " is skipped: ", sentence(unit.why.replace(/^malformed: /, ""))], null, link(unitAddress(unit.unit), "Open"));
 
-/** How long a termination has been under way: "22 of 30 minutes". */
+/** How long a hit has been under way: "22 of 30 minutes". */
 function progress(event, now) {
-  if (event.status === "CLAIMED") return "about to be terminated";
+  const { injection } = event;
+  if (event.status === "CLAIMED") return injection ? `${event.method} is about to be injected` : "about to be terminated";
   if (awaitsVerdict(event)) return `recovered; its verdict is expected at ${hour(new Date(event.settles_at))}`;
-  if (!event.terminated_at || !event.recover_by) return "recovering";
-  const minutes = (to) => Math.max(0, Math.round((to - Date.parse(event.terminated_at)) / 60_000));
+  const began = recoversFrom(event);
+  if (injection && !began) return injection.unproven ? `not proven to be over, act now: ${injection.unproven}` : `${event.method}, ends by ${hour(new Date(injection.ends_by))}; not yet proven to be over`;
+  if (!began || !event.recover_by) return "recovering";
+  const minutes = (to) => Math.max(0, Math.round((to - Date.parse(began)) / 60_000));
   return `recovering, ${minutes(now)} of ${minutes(Date.parse(event.recover_by))} minutes`;
 }
 
@@ -260,7 +263,7 @@ function todayContent({ value: today, now }) {
     h("p", { class: "large" }, h("strong", {}, count(total)), today.limited && "+", total === 1 ? " event" : " events"),
     h("p", {}, Object.entries(today.by_status).map(([status, number]) => [h("a", { class: `badge ${kind(status)}`, href: address("#/events", { status, hours: "24" }) }, `${count(number)} ${words(status)}`), " "]), ["BROKEN", "UNKNOWN"].map((value) => today.by_verdict[value] > 0 && [h("a", { class: `badge ${kind(value)}`, href: address("#/events", { verdict: value, hours: "24" }) }, `${count(today.by_verdict[value])} ${value === "BROKEN" ? "broken" : "with unknown verdict"}`), " "])),
     today.in_flight.length > 0 && h("ul", { class: "rows" }, today.in_flight.map((event) => h("li", {}, link(eventAddress(event.event_id), name(event.unit)), ` ${progress(event, Date.parse(now))}`))),
-    !total && h("p", { class: "muted" }, "No termination so far."),
+    !total && h("p", { class: "muted" }, "No hit so far."),
   ];
 }
 

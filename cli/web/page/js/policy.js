@@ -16,7 +16,7 @@ const FIELDS = [
   { key: "probability", label: LABELS.probability, hint: "A number from 0 to 1." },
   { key: "min_healthy", label: LABELS.min_healthy },
   { key: "min_days_between", label: LABELS.min_days_between },
-  { key: "method", label: LABELS.method, choices: ({ methods }) => [["", "not set"], ...methods.map(([value, summary]) => [value, `${value}: ${summary}`])] },
+  { key: "method", label: LABELS.method, hint: "One or more faults with commas between them, with parameters as in: crash, latency delay=200 seconds=60. The roll of the day chooses one.", listed: ({ methods }) => methods },
   { key: "calendar", label: LABELS.calendar, choices: ({ calendars }) => calendars && [["", "not set"], ...calendars.map((one) => [one, one])] },
   { key: "stop_alarms", label: LABELS.stop_alarms, hint: "Names of CloudWatch alarms, with commas between them. All must be OK for a termination; one that goes off stops chaos for the unit." },
   { key: "success_alarms", label: LABELS.success_alarms, hint: "Like stop alarms. Besides, a termination is broken if one of them goes off until its verdict." },
@@ -205,7 +205,7 @@ function participation(unit) {
 }
 
 /** A field of the form, with its value at first. */
-function input({ key, label, hint, choices }, initial, known) {
+function input({ key, label, hint, choices, listed }, initial, known) {
   const options = choices?.(known);
   const element = options
     ? select(options.some(([value]) => value === initial) ? options : [...options, [initial, initial]], initial, () => {})
@@ -219,6 +219,7 @@ function input({ key, label, hint, choices }, initial, known) {
     field(now) {
       const place = field(label, element, [hint, now].filter(Boolean).join(" "));
       place.append(message);
+      if (listed) place.append(h("details", {}, h("summary", {}, "All faults, with their defaults"), h("ul", { class: "small" }, listed(known).map(([usage, summary]) => h("li", {}, h("code", {}, usage), `: ${summary}`)))));
       return place;
     },
     wrong(problem) {

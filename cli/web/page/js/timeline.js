@@ -2,7 +2,7 @@
 
 import { fitted, s, stepTo, tickText } from "./charts.js";
 import { duration, recoveryTime, words } from "./format.js";
-import { awaitsVerdict, inFlight, least, stages } from "./stages.js";
+import { awaitsVerdict, hitAt, inFlight, least, recoversFrom, stages, staysOf } from "./stages.js";
 
 const MOST_ALARMS = 8; // rows; alarms that went off come first
 const NARROW = 560; // pixels: below it, the name of a row is above its bar
@@ -15,7 +15,7 @@ const BAND = { OK: [6, "OK"], ALARM: [14, "ALARM"], INSUFFICIENT_DATA: [10, "no 
 const LOST = { UNRECOVERED: "not in time", GROUP_DELETED: "group deleted" };
 
 /**
- * Draws an event whose instance was terminated.
+ * Draws an event whose instance was hit.
  * @param {object} event as GET /events/{id} returns it
  * @param {number} now milliseconds
  */
@@ -26,40 +26,55 @@ export function timeline(event, now) {
   return drawn;
 }
 
-/** The seconds from the termination to a moment; null without one. */
-const after = (event, text) => (text ? Math.max(0, (Date.parse(text) - Date.parse(event.terminated_at)) / 1000) : null);
+/** The seconds from the hit to a moment; null without one. */
+const after = (event, text) => (text ? Math.max(0, (Date.parse(text) - Date.parse(hitAt(event))) / 1000) : null);
 
 /** The rows: { kind, what, value, from, to, without, bands }; `from` and `to` in seconds, null without a moment. */
 function rowsOf(event, now) {
   const { hypothesis, verdict, abort } = event;
   const at = (text) => after(event, text);
-  const rows = [{ kind: "start", what: "Terminated", value: "0 s", from: 0, to: 0 }];
-  let before = 0;
-  for (const { key, what, at: text, without } of stages(event)) {
+  const sinceHit = Math.max(0, (now - Date.parse(hitAt(event))) / 1000);
+  const start = { kind: "start", what: event.injection ? "Injected" : "Terminated", value: "0 s", from: 0, to: 0 };
+  const rows = [start, ...(event.injection ? faultRows(event, at, sinceHit) : [])];
+  const began = at(recoversFrom(event)) ?? 0;
+  let before = began;
+  for (const { key, what, at: text, without } of staysOf(event) || !recoversFrom(event) ? [] : stages(event)) {
     const to = at(text);
     const from = key === "healthy" ? (at(event.stages.in_service) ?? before) : before;
     rows.push(to === null ? { kind: key, what, without, to } : { kind: key, what, value: past(to), from: Math.min(from, to), to });
     if (to !== null && key !== "healthy") before = Math.max(before, to);
   }
-  rows.push(recovery(event, at, now));
+  if (recoversFrom(event)) rows.push(recovery(event, at, sinceHit, began));
   const limit = hypothesis?.recovery_within;
-  if (limit) rows.push({ kind: "limit", what: "Must recover within", value: duration(limit), to: limit });
+  if (limit) rows.push({ kind: "limit", what: "Must recover within", value: duration(limit), to: began + limit });
   if (abort) rows.push({ kind: "abort", what: `${abort.alarm} went off`, value: past(at(abort.at)), to: at(abort.at) });
   rows.push(...alarms(event, at));
   const settled = at(verdict ? verdict.until : event.settles_at);
   if (hypothesis?.success_alarms.length && settled !== null) rows.push({ kind: `verdict ${verdict?.value ?? ""}`, what: "End of the watch", value: past(settled), to: settled });
-  if (inFlight(event) || awaitsVerdict(event)) rows.push({ kind: "now", what: "Now", value: past((now - Date.parse(event.terminated_at)) / 1000), to: Math.max(0, (now - Date.parse(event.terminated_at)) / 1000) });
+  if (inFlight(event) || awaitsVerdict(event)) rows.push({ kind: "now", what: "Now", value: past(sinceHit), to: sinceHit });
   return rows;
 }
 
 const past = (seconds) => `+${recoveryTime(seconds)}`;
 
-function recovery(event, at, now) {
+function recovery(event, at, sinceHit, from) {
   const what = "Recovered";
   const [to, limit] = [at(event.recovered_at), event.hypothesis?.recovery_within];
-  if (to !== null) return { kind: limit && to > limit ? "recovered late" : "recovered", what, value: past(to), from: 0, to, sure: least(event) ?? to };
-  const end = inFlight(event) ? Math.max(0, (now - Date.parse(event.terminated_at)) / 1000) : at(event.verdict?.until ?? event.recover_by);
-  return { kind: inFlight(event) ? "recovered open" : "recovered late open", what, value: LOST[event.status] ?? "not yet", from: 0, to: end };
+  if (to !== null) return { kind: limit && to - from > limit ? "recovered late" : "recovered", what, value: past(to), from, to, sure: least(event) ? from + least(event) : to };
+  const end = inFlight(event) ? sinceHit : at(event.verdict?.until ?? event.recover_by);
+  return { kind: inFlight(event) ? "recovered open" : "recovered late open", what, value: LOST[event.status] ?? "not yet", from, to: end };
+}
+
+/** The rows of a lasting fault: how long its command ran, and until when its end was not proven. */
+function faultRows({ injection, terminated_at: replaced }, at, sinceHit) {
+  const { end_request: request, over_at: over, proof } = injection;
+  const [ran, proven] = [at(over), at(proof?.at)];
+  return [
+    { kind: "fault", what: "Fault", value: ran === null ? "not over" : past(ran), from: 0, to: ran ?? Math.min(sinceHit, at(injection.ends_by) ?? sinceHit) },
+    ...(request ? [{ kind: "abort", what: "Asked to end", value: past(at(request.at)), to: at(request.at) }] : []),
+    ...(ran === null && proven === null ? [] : [{ kind: "proof", what: proof ? "Proven to be over" : "Not proven yet", value: proof ? past(proven) : "not yet", from: ran ?? 0, to: proven ?? sinceHit }]),
+    ...(replaced ? [{ kind: "replaced", what: "Terminated by Troop", value: past(at(replaced)), to: at(replaced) }] : []),
+  ];
 }
 
 /** A row for each success alarm with its states as bands, as the verdict recorded them. */

@@ -17,7 +17,6 @@ from troop.chaos.outlook import TAKING_PART
 from troop.chaos.policy import LONGEST_ALARM, LONGEST_RECOVERY, MOST_ALARMS, PARSERS
 from troop.chaos.units import unit_to_url
 from troop.faults import FAULTS, LASTING
-from troop.faults.lasting_fault import LastingFault
 from troop.shared import moments, values
 from troop.shared.api.models import In, Listing, Moment, Out, listed
 from troop.shared.aws.dynamo import jsonable
@@ -259,13 +258,9 @@ _Alarms = Annotated[list[_Name], Field(max_length=MOST_ALARMS)]
 _Choices = Annotated[str, Field(min_length=1, max_length=LONGEST)]
 
 
-def _summary(fault: LastingFault) -> str:
-    """Describes a lasting fault with its parameters: those without a default must be set."""
-    parameters = [one.name if one.default is None else f"{one.name}={one.default}" for one in fault.parameters]
-    return f"{fault.name}: {fault.summary} ({', '.join(parameters)})"
-
-
-METHODS = "; ".join([*(f"{fault.name}: {fault.summary}" for fault in FAULTS), *map(_summary, LASTING)])
+METHODS = "; ".join(
+    [*(f"{fault.name}: {fault.summary}" for fault in FAULTS), *(f"{one.usage}: {one.summary}" for one in LASTING)]
+)
 """All faults, for descriptions; lasting ones with their parameters."""
 
 

@@ -17,7 +17,9 @@ from cli.commands import events as events_command
 from cli.commands.events import changes
 from cli.shared.errors import Exit
 from cli.shared.times import parse_moment
-from tests.unit.cli.conftest import FakeApi, Run, event, judged
+from tests.unit.chaos.build import NOT_OVER, at, injected, injection, replaced, running, still_there
+from tests.unit.cli.conftest import FakeApi, Run, answered, event, judged
+from troop.chaos.injection import EndRequest
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -322,3 +324,52 @@ def test_malformed_items_of_the_api_are_listed_once(run: Run, api: FakeApi) -> N
     result = run("events")
     note = "left out, because it is malformed: Events: 2026-11-20#web: 'method' is missing"
     assert (result.exit_code, result.stderr.count(note)) == (0, 1)
+
+
+def test_the_course_of_a_lasting_fault_up_to_its_proof(run: Run, api: FakeApi) -> None:
+    one = answered(injected(injection=injection(packages=("jq", "at"))))
+    api.refusals["GET", f"events/{one['id']}"] = [Answer(200, one)]
+    shown = " ".join(run("events", one["event_id"]).stdout.split())
+    assert "method latency delay=200 jitter=10 sources=ALL direction=egress seconds=60" in shown
+    assert "installed, and stays jq, at" in shown
+    for step in (
+        "before probe before the fault: the instance answered",
+        "0 s latency delay=200 jitter=10 sources=ALL direction=egress seconds=60 was injected",
+        "63 s the command was over (Success, which proves nothing)",
+        "66 s proven to be over: a probe found no trace of it",
+        "69 s (recovery 3 s) the group had recovered",
+        "72 s verdict: HELD",
+    ):
+        assert step in shown, step
+    assert "terminated" not in shown
+    assert "noticed" not in shown
+
+
+def test_the_course_of_a_fault_that_was_replaced(run: Run, api: FakeApi) -> None:
+    request = EndRequest(at("12:00:40"), "alarm web-errors went off")
+    one = answered(replaced(injection=still_there(end_request=request)))
+    api.refusals["GET", f"events/{one['id']}"] = [Answer(200, one)]
+    shown = " ".join(run("events", one["event_id"]).stdout.split())
+    for step in (
+        "35 s asked to end: alarm web-errors went off",
+        "2 min 39 s last probe: PRESENT: a probe found qdiscs 1, before 0, rollbacks 2, before 0",
+        "2 min 40 s i-00000000000000000 was terminated: the end was not proven",
+        "2 min 55 s proven to be over: the instance was terminated",
+        "2 min 45 s Auto Scaling noticed the loss",
+    ):
+        assert step in shown, step
+
+
+def test_a_running_fault_says_when_it_ends_and_what_a_person_must_do(run: Run, api: FakeApi) -> None:
+    stuck = running(injection=injection(**NOT_OVER | {"unproven": "the instance is protected"}))
+    one = answered(stuck)
+    api.refusals["GET", f"events/{one['id']}"] = [Answer(200, one)]
+    shown = " ".join(run("events", one["event_id"]).stdout.split())
+    assert "status RUNNING" in shown
+    assert re.search(r"by 2026-11-20.{0,30} the command was over", shown), shown[-700:]
+    assert "still the fault is not proven to be over, act now: the instance is protected" in shown
+    assert "not yet proof that the fault is over" in shown
+    api.events = [one, answered(replaced(event_id="2026-11-20#db"))]
+    table = " ".join(run("events", "-o", "wide").stdout.split())
+    assert "not proven to be over, act now: the instance is protected" in table
+    assert "replaced: its fault was not proven to be over" in table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -12,7 +12,9 @@ from cli.client.api import Answer
 from cli.client.remedies import remedy
 from cli.commands import terminate
 from cli.shared.errors import Exit
-from tests.unit.cli.conftest import FakeApi, Run, event, judged
+from tests.unit.chaos.build import NOT_OVER, injected, injection, replaced, running
+from tests.unit.cli.conftest import FakeApi, Run, answered, event, judged
+from troop.chaos.events import Event, Status
 from troop.chaos.guards import REASONS
 
 REQUEST = ("POST", "terminations")
@@ -212,3 +214,68 @@ def test_empty_key_is_refused_and_not_replaced(run: Run, api: FakeApi, words: st
     result = run(*words.split(), "--key", key)
     assert (result.exit_code, api.calls) == (Exit.USAGE, [])
     assert "--key is empty" in result.stderr
+
+
+def fault(api: FakeApi, *events: Event) -> None:
+    """What the API answers about a lasting fault: to the request, and then to each look at the event."""
+    documents = [answered(one) for one in events]
+    api.refusals[REQUEST] = [Answer(202, documents[0])]
+    api.refusals["GET", f"events/{documents[0]['id']}"] = [Answer(200, one) for one in documents]
+
+
+CLAIMED = running(status=Status.CLAIMED, attempted_at=None, injection=injection(**NOT_OVER))
+
+
+def test_a_lasting_fault_is_confirmed_injected_and_proven_over(run: Run, api: FakeApi) -> None:
+    fault(api, CLAIMED, running(), running(injection=injection()), injected())
+    result = run("terminate", "web", "--method", "latency delay=200 seconds=60", typed="y\n")
+    assert result.exit_code == 0, result.output
+    assert api.calls[0][2]["method"] == "latency delay=200 seconds=60"
+    words = " ".join(result.stderr.split())
+    assert "Inject latency into an instance of web in Troop in account" in words
+    assert "now: packets of the instance are delayed, for 60 s" in words
+    assert "(delay=200 jitter=10 sources=ALL direction=egress seconds=60)" in words
+    lines = result.stdout.splitlines()
+    assert any(line.startswith("claimed: i-00000000000000000 of web") for line in lines)
+    assert lines[-6:] == [
+        "before: probe before the fault: the instance answered",
+        "after 0 s: latency delay=200 jitter=10 sources=ALL direction=egress seconds=60 was injected into "
+        "i-00000000000000000",
+        "after 63 s: the command was over (Success, which proves nothing)",
+        "after 66 s: proven to be over: a probe found no trace of it",
+        "recovered in 3 s",
+        "verdict: HELD: the group recovered in 3 s, within 300 s; the unit has no success alarms",
+    ]
+    assert "terminated" not in result.output
+
+
+def test_a_fault_without_proof_is_shown_once_and_then_replaced(run: Run, api: FakeApi) -> None:
+    stuck = running(injection=injection(**NOT_OVER | {"unproven": "no other instance is in service"}))
+    fault(api, CLAIMED, stuck, stuck, replaced(status=Status.TERMINATED, recovered_at=None, verdict=None), replaced())
+    result = run("terminate", "web", "--method", "latency", "--yes")
+    assert result.exit_code == 0, result.output
+    words = "the fault is not proven to be over, act now: no other instance is in service"
+    assert result.stdout.splitlines().count(f"still: {words}") == 1
+    assert "i-00000000000000000 was terminated: the end was not proven" in result.stdout
+    assert "terminated" not in result.stdout.splitlines(), "its step says it"
+    assert "recovered in 2 min 16 s to 2 min 20 s" in result.stdout
+
+
+def test_a_claim_whose_probe_objects_fails(run: Run, api: FakeApi) -> None:
+    fault(api, CLAIMED, replace(CLAIMED, status=Status.ABANDONED, detail="the instance has no tc"))
+    result = run("terminate", "web", "--method", "latency", "--yes")
+    assert result.exit_code == Exit.FAILED
+    assert "ABANDONED: the instance has no tc" in result.stderr
+
+
+def test_without_a_method_the_question_names_no_kind_of_hit(run: Run, api: FakeApi) -> None:
+    assert "Hit an instance of web in Troop in account" in run("terminate", "web", typed="n\n").stderr
+    assert "Terminate an instance of web" in run("terminate", "web", "--method", "drain", typed="n\n").stderr
+    kill = run("terminate", "web", "--method", "kill process=nginx", typed="n\n").stderr
+    assert "it is over when the process runs again" in " ".join(kill.split())
+
+
+@pytest.mark.parametrize("method", ["latency delay=never", "crash, drain", "nuke", "kill"])
+def test_a_wrong_method_is_no_request(run: Run, api: FakeApi, method: str) -> None:
+    assert run("terminate", "web", "--method", method, "--yes").exit_code == Exit.USAGE
+    assert api.calls == []

@@ -11,7 +11,10 @@ import pytest
 from cli.chaos.answers import answer, stretches, zone_of
 from cli.shared import times
 from cli.shared.errors import Exit
-from tests.unit.cli.conftest import FakeApi, Run, event
+from tests.unit.chaos.build import FRIDAY, at, injected, injection, replaced, running
+from tests.unit.cli.conftest import FakeApi, Run, answered, event
+from troop.chaos.events import Event, Status
+from troop.shared import zones
 
 DAY = date(2026, 11, 26)
 OPENS = datetime(2026, 11, 26, 17, 0, tzinfo=UTC)
@@ -53,12 +56,12 @@ NOT_ROLLED = decision(0, "not-rolled", "0.8123 >= probability 0.2")
 DUE = decision(3, "terminate", "i-0abc of web is to be terminated", group="web", instance_id="i-0abc")
 
 SENTENCES: list[tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = [
-    ([HOLIDAY], [], "web was not terminated on Thursday 2026-11-26: holiday: Thanksgiving Day."),
-    ([NOT_ROLLED], [], "web was not terminated on Thursday 2026-11-26: not rolled: 0.8123 >= probability 0.2."),
+    ([HOLIDAY], [], "web was not hit on Thursday 2026-11-26: holiday: Thanksgiving Day."),
+    ([NOT_ROLLED], [], "web was not hit on Thursday 2026-11-26: not rolled: 0.8123 >= probability 0.2."),
     (
         [decision(0, "opted-out", "opted out by item: month-end closing.")],
         [],
-        "web was not terminated on Thursday 2026-11-26: opted out by item: month-end closing.",
+        "web was not hit on Thursday 2026-11-26: opted out by item: month-end closing.",
     ),
     (
         [
@@ -70,13 +73,13 @@ SENTENCES: list[tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = [
             decision(1, "not-yet", "rolled for a minute later than 09:15, before 14:45"),
         ],
         [],
-        "web was not terminated on Thursday 2026-11-26: unhealthy: web has a capacity of 2 in service, desired 3 "
+        "web was not hit on Thursday 2026-11-26: unhealthy: web has a capacity of 2 in service, desired 3 "
         "(since 10:15 PST, before that not yet, halted, refreshing).",
     ),
     (
         [DUE],
         [],
-        "web: i-0abc was selected for termination on Thursday 2026-11-26 at 09:45 PST, but no termination is on "
+        "web: i-0abc was selected on Thursday 2026-11-26 at 09:45 PST, but no hit is on "
         "record: its workflow failed, or the last check prevented it.",
     ),
     (
@@ -133,7 +136,7 @@ SENTENCES: list[tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = [
     (  # ticks go on after the window has closed; why the day went by is what was said within it
         [decision(27, "outside-window", "15:45 is outside 09:00 to 15:00"), decision(3, "not-rolled", "0.7 >= 0.2")],
         [],
-        "web was not terminated on Thursday 2026-11-26: not rolled: 0.7 >= 0.2.",
+        "web was not hit on Thursday 2026-11-26: not rolled: 0.7 >= 0.2.",
     ),
     (
         [decision(3, "leashed", "due, but the deployment is leashed")],
@@ -203,7 +206,7 @@ def test_a_day_that_goes_on() -> None:
     decided = [decision(5, "not-yet", "rolled for a minute later than 10:15, before 14:45")]
     sentence = sentence_of(DAY, decided, [], OPENS + timedelta(hours=2))
     assert sentence == (
-        "web has not been terminated today, Thursday 2026-11-26, so far: not yet: rolled for a minute later than "
+        "web has not been hit today, Thursday 2026-11-26, so far: not yet: rolled for a minute later than "
         "10:15, before 14:45."
     )
     assert "so far" in sentence_of(DAY, decided, [], datetime(2026, 11, 27, 7, 59, tzinfo=UTC))  # 23:59 there
@@ -250,7 +253,7 @@ def thanksgiving(api: FakeApi) -> None:
 def test_the_last_day_of_a_unit(run: Run) -> None:
     result = run("why", "web")
     assert result.exit_code == 0
-    assert result.stdout == "web was not terminated on Thursday 2026-11-26: holiday: Thanksgiving Day.\n"
+    assert result.stdout == "web was not hit on Thursday 2026-11-26: holiday: Thanksgiving Day.\n"
     assert "no decision about web yet today" in result.stderr
 
 
@@ -277,7 +280,7 @@ def test_a_document_for_programs(ok: Callable[..., Any], api: FakeApi) -> None:
 
 @pytest.mark.usefixtures("thanksgiving")
 def test_a_group_stands_for_its_unit(run: Run) -> None:
-    assert "web was not terminated on Thursday 2026-11-26" in run("why", "web-v1").stdout
+    assert "web was not hit on Thursday 2026-11-26" in run("why", "web-v1").stdout
 
 
 def test_event_of_a_day_without_ticks_is_shown(run: Run, api: FakeApi) -> None:
@@ -321,3 +324,26 @@ def test_wrong_usage(run: Run, api: FakeApi, day: str) -> None:
 def test_the_ends_of_time(run: Run, api: FakeApi, day: str) -> None:
     api.add("web")
     assert run("why", "web", "--day", day).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("stored", "words"),
+    [
+        (injected(), "web: {} was injected into i-00000000000000000 on Friday 2026-11-20 at 12:00 PST, and its group "
+         "recovered in 3 s. Its hypothesis held: "),
+        (running(), "web: {} was injected into i-00000000000000000 on Friday 2026-11-20 at 12:00 PST, and its end is "
+         "not proven yet."),
+        (running(injection=injection()), "and its group is being watched until it has recovered."),
+        (replaced(), "(the instance was then terminated, because the end of the fault was not proven), and its group "
+         "recovered in 2 min 20 s."),
+        (running(status=Status.CLAIMED, attempted_at=None), "web: latency is about to be injected into"),
+        (running(status=Status.LEASHED, attempted_at=None), "web: latency would have been injected into"),
+        (running(status=Status.ABANDONED, attempted_at=None, detail="it has no tc"),
+         "was selected for latency on Friday 2026-11-20 at 12:00 PST, but the claim was abandoned: it has no tc."),
+    ],
+    ids=["stays", "runs", "proven", "replaced", "claimed", "leashed", "abandoned"],
+)  # fmt: skip
+def test_a_lasting_fault_in_words(stored: Event, words: str) -> None:
+    fault = "latency delay=200 jitter=10 sources=ALL direction=egress seconds=60"
+    sentence = answer("web", FRIDAY, [], [answered(stored)], at("14:00"), zones.zone("America/Los_Angeles"))
+    assert words.format(fault) in sentence

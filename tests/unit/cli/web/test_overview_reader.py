@@ -249,7 +249,7 @@ def test_units_that_need_a_person_are_named_with_what_is_known(desk: Desk) -> No
             "event_id": "2026-11-20#orders",
             "in_service": 6,
             "desired": 6,
-            "terminated_at": at,
+            "hit_at": at,
             "left_for": "unrecovered",
             "why": "",
             "detail": "capacity 1 of 2",
@@ -261,7 +261,7 @@ def test_units_that_need_a_person_are_named_with_what_is_known(desk: Desk) -> No
     desk.world.events = []  # without its event, the unit is still named
     desk.reader.forget()
     (lost,) = desk.reader.part("units")["value"]["unrecovered"]
-    assert (lost["unit"], lost["terminated_at"], lost["detail"]) == ("orders", None, "")
+    assert (lost["unit"], lost["hit_at"], lost["detail"]) == ("orders", None, "")
 
 
 def test_cost_of_the_month_is_that_of_its_runs(desk: Desk) -> None:

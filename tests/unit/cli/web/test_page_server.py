@@ -222,7 +222,7 @@ def test_why(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     decided |= {"tick": "2026-11-20T09:00:00+00:00", "detail": "0.9 >= 0.2", "group": None, "instance_id": None}
     page.world.decisions = [decided]
     body = page.ask(target="/ui/why?unit=web&day=2026-11-20").body
-    sentence = "web has not been terminated today, Friday 2026-11-20, so far: not rolled: 0.9 >= 0.2."
+    sentence = "web has not been hit today, Friday 2026-11-20, so far: not rolled: 0.9 >= 0.2."
     assert body["answer"] == sentence
     assert body["stretches"] == [{"time": "10:00-10:00", "ticks": 1, "reason": "not rolled", "detail": "0.9 >= 0.2"}]
     assert page.ask(target="/ui/why?unit=nobodys").status == 404

@@ -10,9 +10,13 @@ import pytest
 from playwright.sync_api import FloatRect, Locator, Page, expect
 
 from cli.client.api import Answer
-from tests.unit.cli.conftest import event
+from tests.unit.chaos.build import NOT_OVER, injected, injection, replaced, running
+from tests.unit.chaos.build import at as stored_at
+from tests.unit.cli.conftest import answered, event
 from tests.unit.cli.web.page.conftest import HIDDEN, SETTLED, Looking
 from tests.unit.cli.web.page_world import TARGETS, termination
+from troop.chaos.events import Event, Status
+from troop.chaos.injection import EndRequest
 from troop.shared import moments
 
 DAY = "2026-11-20"
@@ -79,7 +83,7 @@ def test_an_event_of_an_earlier_version_shows_the_times_that_are_known(looking: 
     assert ends == ["Recovered not yet: it has time until 20 Nov 2026, 10:30:00 UTC", "Terminated not by Troop"]
     expect(page.get_by_role("heading", name="Verdict")).to_have_count(0)  # nothing was terminated
     assert course(looking, status="LEASHED") == []
-    expect(page.get_by_text("The deployment was leashed, so nothing was terminated.")).to_be_visible()
+    expect(page.get_by_text("The deployment was leashed, so nothing was hit.")).to_be_visible()
 
 
 def test_each_stage_has_its_time_and_what_is_not_known_is_named(looking: Looking) -> None:
@@ -291,3 +295,67 @@ def test_the_picture_fits_a_phone(looking: Looking) -> None:
     bars = picture(page).locator("g.in_service rect")
     assert box(bars)["y"] >= box(picture(page).locator("g.in_service text").first)["y"] + 8  # the name is above its bar
     assert all(end(name) <= end(picture(page)) - 60 for name in names.all())
+
+
+def opened_fault(looking: Looking, stored: Event) -> Page:
+    one = answered(stored)
+    looking.world.events = [one]
+    page = looking.go(f"events/{one['id']}")
+    page.reload()
+    expect(page.get_by_role("heading", name=f"Fault latency on {stored.instance_id}")).to_be_visible()
+    return page
+
+
+def test_a_lasting_fault_shows_its_probes_and_the_proof_of_its_end(looking: Looking) -> None:
+    page = opened_fault(looking, injected(injection=injection(packages=("jq",))))
+    assert steps(page) == [
+        "Claimed 20 Nov 2026, 20:00:00 UTC \u22125.0 s",
+        "Probe before: it answered 20 Nov 2026, 20:00:04 UTC \u22121.0 s",
+        "Injected 20 Nov 2026, 20:00:05 UTC +0.0 s",
+        "Command over 20 Nov 2026, 20:01:08 UTC +1m 03s, Success, which proves nothing",
+        "Proven to be over 20 Nov 2026, 20:01:11 UTC +1m 06s, a probe found no trace of it",
+        "Recovered 20 Nov 2026, 20:01:14 UTC +1m 09s, 3.0 s after the proof",
+        "Verdict given 20 Nov 2026, 20:01:17 UTC +1m 12s",
+    ]
+    expect(picture(page)).to_have_accessible_name(
+        "Injected: 0 s; Fault: +1m 03s; Proven to be over: +1m 06s; Recovered: +1m 09s; Must recover within: 5m 00s"
+    )
+    main = page.locator("main")
+    expect(main).to_contain_text("latency delay=200 jitter=10 sources=ALL direction=egress seconds=60")
+    expect(main).to_contain_text("jq")
+    assert "erminat" not in main.inner_text(), "nothing was terminated"
+
+
+def test_a_fault_that_runs_says_that_its_end_is_not_proven(looking: Looking) -> None:
+    request = EndRequest(stored_at("12:00:40"), "alarm web-errors went off")
+    stuck = NOT_OVER | {"end_request": request, "unproven": "the instance is protected"}
+    page = opened_fault(looking, running(injection=injection(**stuck)))
+    shown = steps(page)
+    assert shown[3:] == [
+        "Asked to end 20 Nov 2026, 20:00:40 UTC +35.0 s, alarm web-errors went off",
+        "Command over not yet",
+        "Not proven to be over act now: the instance is protected",
+        "Proven to be over not yet",
+        "Recovered not yet",
+    ]
+    expect(page.locator(".badges")).to_contain_text("running")
+    expect(page.locator("#liveness")).to_contain_text("Live")
+
+
+def test_a_fault_that_was_replaced_shows_both_parts(looking: Looking) -> None:
+    page = opened_fault(looking, replaced())
+    shown = " | ".join(steps(page))
+    assert "Last probe: present" in shown
+    assert "a probe found qdiscs 1, before 0, rollbacks 2, before 0" in shown
+    assert "Terminated by Troop: the end was not proven 20 Nov 2026, 20:02:45 UTC +2m 40s" in shown
+    assert "Recovered 20 Nov 2026, 20:05:05 UTC +5m 00s, 2m 20s after the termination" in shown
+    expect(picture(page)).to_have_accessible_name(re.compile("Terminated by Troop: .2m 40s; Noticed by Auto Scaling"))
+
+
+def test_a_claim_whose_probe_objects_injects_nothing(looking: Looking) -> None:
+    refused = running(
+        status=Status.ABANDONED, attempted_at=None, detail="the instance has no tc", injection=injection(**NOT_OVER)
+    )
+    page = opened_fault(looking, refused)
+    assert steps(page)[-1] == "Injected not injected"
+    expect(page.locator("main")).to_contain_text("the instance has no tc.")

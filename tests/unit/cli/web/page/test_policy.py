@@ -32,7 +32,7 @@ def test_a_whole_policy_is_previewed_and_then_saved(looking: Looking, form: Page
     form.get_by_label("Probability").fill("1")
     form.get_by_label("Minimum healthy").fill("1")
     form.get_by_label("Owner").fill("")
-    form.get_by_label("Method").select_option("shutdown")
+    form.get_by_label("Faults").fill("shutdown, latency delay=300")
     form.get_by_label("Calendar").select_option("night")
     form.get_by_label("Stop alarms").fill("errors, latency")
     form.get_by_label("Success alarms").fill("checkout-5xx")
@@ -48,7 +48,8 @@ def test_a_whole_policy_is_previewed_and_then_saved(looking: Looking, form: Page
     effect.get_by_role("button", name="Save this policy").click()
     expect(form.get_by_role("heading", name="web", exact=True)).to_be_visible()
     expect(form.get_by_text("The policy of web is saved.")).to_be_visible()
-    changes: dict[str, Any] = {"probability": 1, "min_healthy": 1, "owner": None, "method": "shutdown"}
+    changes: dict[str, Any] = {"probability": 1, "min_healthy": 1, "owner": None}
+    changes |= {"method": "shutdown, latency delay=300"}
     changes |= {"calendar": "night", "stop_alarms": ["errors", "latency"], "version": 0}
     changes |= {"success_alarms": ["checkout-5xx"], "recovery_within": 300}
     assert [(path, body) for _, path, body in looking.changes()] == [("groups/web", changes)]

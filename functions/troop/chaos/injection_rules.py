@@ -190,10 +190,24 @@ def deadline(event: Event) -> datetime:
     assert injection.ends_by
     ends = [injection.ends_by]
     if injection.over_at and not lasting_named(event.method).returns:
-        ends.append(injection.over_at)
+        ends.append(settled_at(event))
     if injection.end_request:
         ends.append(injection.end_request.at + ENDING)
     return min(ends) + ENDING + probe.BUDGET
+
+
+def settled_at(event: Event) -> datetime:
+    """Returns from when on a probe can prove the end of a fault whose command is over: then it can no longer start.
+
+    A command that was cancelled on its way, or whose delivery timed out, may start until its delivery is impossible.
+    ``Success`` is what its agent has reported, so that it had started.
+    """
+    injection = event.injection
+    assert injection
+    assert injection.over_at
+    if injection.status == "Success" or event.attempted_at is None:
+        return injection.over_at
+    return max(injection.over_at, event.attempted_at + SENDING + DELIVERY)
 
 
 def first_backstop(ends_by: datetime) -> datetime:
@@ -287,14 +301,20 @@ def _proving(event: Event, injection: Injection, fault: LastingFault, seen: Seen
     after = injection.after
     if after and not after.is_over:
         step = _answer(after, seen)
-        if step.step is not Step.WAIT or not is_late or seen.spared:
+        if step.step is Step.WAIT and seen.spared:
+            return Due(Step.WAIT, wait=AGAIN)
+        if step.step is not Step.WAIT or not is_late:
             return step
     presence, why = prove(fault, injection)
+    if after and after.sent_at < settled_at(event):
+        presence, why = Presence.UNKNOWN, "the last probe was sent while the fault's command could still start"
     if presence is Presence.GONE:
         return Due(Step.RECORD_PROOF, why)
     if is_late and not seen.spared:
         return Due(Step.REPAIR, why)
-    next_at = _next_probe(injection, fault)
+    next_at = _next_probe(event, injection, fault)
+    if seen.now < next_at and seen.spared:
+        return Due(Step.WAIT, wait=next_at - seen.now)
     if seen.now < next_at:
         return Due(Step.WAIT, wait=min(next_at, max(deadline(event), seen.now + POLL)) - seen.now)
     return Due(Step.SEND_PROBE)
@@ -314,12 +334,13 @@ def _answer(sent: Probe, seen: Seen) -> Due:
     return Due(Step.WAIT, wait=POLL)
 
 
-def _next_probe(injection: Injection, fault: LastingFault) -> datetime:
+def _next_probe(event: Event, injection: Injection, fault: LastingFault) -> datetime:
     """Returns when the next probe after the fault is due: more and more rarely, as its traces go soon or never."""
     assert injection.over_at
     if injection.after is None:
         handled = fault.returns and injection.parameters.get("signal") != "SIGKILL"
-        return injection.over_at + (SHUTDOWN if handled else RESTART if fault.returns else timedelta())
+        pause = SHUTDOWN if handled else RESTART if fault.returns else timedelta()
+        return max(settled_at(event), injection.over_at + pause)
     last = injection.after.answered_at or injection.after.sent_at
     return last + min(max(LEAST_PAUSE, (last - injection.over_at) / 3), AGAIN)
 

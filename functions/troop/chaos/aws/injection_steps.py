@@ -73,8 +73,8 @@ class InjectionSteps:
         return self._step(
             event,
             f"SET #injection.#{place}.#command_id = :command",
-            f"#injection.#{place}.#token = :token",
-            {":command": command_id, ":token": probe.token},
+            f"#status = :status AND attribute_not_exists(#injection.#proof) AND #injection.#{place}.#token = :token",
+            {":command": command_id, ":token": probe.token, ":status": event.status.value},
         )
 
     def probe_answered(self, event: Event, answered: Probe) -> Event:
@@ -173,12 +173,16 @@ class InjectionSteps:
         Args:
             in_doubt: whether it may be terminated all the same, because AWS's answer to the request is not known.
         """
-        return self._step(
-            event,
-            "SET #injection.#unproven = :why" + ("" if in_doubt else " REMOVE #injection.#repair_at"),
-            _RUNS,
-            {":why": why[:LONGEST_NOTE], **_RUNNING},
-        )
+        assert event.injection
+        update, condition = "SET #injection.#unproven = :why", _RUNS
+        values = {":why": why[:LONGEST_NOTE], **_RUNNING}
+        if not in_doubt and event.injection.repair_at:
+            update += " REMOVE #injection.#repair_at"
+            condition += " AND #injection.#repair_at = :repair_at"
+            values[":repair_at"] = moments.iso(event.injection.repair_at)
+        elif not in_doubt:  # another call may be having it terminated right now
+            condition += " AND attribute_not_exists(#injection.#repair_at)"
+        return self._step(event, update, condition, values)
 
     def terminated(self, event: Event, at: datetime, detail: str, os_shutdown: bool) -> Event:
         """Records that AWS has accepted the request to terminate the instance."""

@@ -397,7 +397,10 @@ class _Call:
         """Has the instance terminated, unless it must stay: then the event stays open, and people are told."""
         steps = self.injector.steps
         if spared := self._spared(event):
-            return steps.unproven(event, spared), replace(seen, spared=spared), progress
+            assert event.injection
+            if event.injection.unproven != spared:
+                event = steps.unproven(event, spared, in_doubt=event.injection.repair_at is not None)
+            return event, replace(seen, spared=spared), progress
         if event.injection and event.injection.repair_at is None:
             event = steps.repairing(event, seen.now)
         try:
@@ -449,7 +452,8 @@ def _answered(probe: Probe, command: Command | None, failure: str, now: datetime
     reading = parse(command.output, probe.token) if command and command.is_final else None
     if reading is None and not failure:
         failure = f"its answer cannot be read; Run Command's status is {command.status if command else 'not known'}"
-    return replace(probe, answered_at=now, reading=reading, failure="" if reading else failure)
+    command_id = probe.command_id or (command.command_id if command else "")
+    return replace(probe, command_id=command_id, answered_at=now, reading=reading, failure="" if reading else failure)
 
 
 def _parameters(fault: LastingFault, event: Event) -> dict[str, str]:

@@ -188,8 +188,14 @@ class LastingChecks:
             self._proven(event)
         if status != was and status not in ("CLAIMED", "RUNNING", "TERMINATED", "LEASHED"):
             self._closed(event, was)
-        if status == "TERMINATED" and was == "RUNNING" and event["instance_id"] not in self.repaired:
+        is_new = status == "TERMINATED" and was == "RUNNING"
+        if is_new and event["instance_id"] not in self.repaired and not self._may_have_ended(event):
             self.fail(f"{event_id} is TERMINATED, and Troop has not terminated {event['instance_id']}")
+
+    def _may_have_ended(self, event: Item) -> bool:
+        """Whether Troop has asked for an instance's end without knowing the answer, and it has ended."""
+        instance = self._world.fleet.instances.get(event["instance_id"])
+        return bool(self._world.faults.call) and (instance is None or instance.state == "terminated")
 
     def _only_once(self, event_id: str, earlier: Item, now: Item) -> None:
         """What is on record about a fault stays as it is."""
@@ -250,7 +256,7 @@ class LastingChecks:
             self._by_probe(event)
         elif instance is not None and instance.state != "terminated":
             self.fail(f"{event_id} is proven by the end of {name}, which is {instance.state}")
-        if (proof["by"] == "replaced") != (name in self.repaired):
+        if (proof["by"] == "replaced") != ("terminated_at" in event):
             self.fail(f"{event_id} is proven by {proof['by']}, and Troop has terminated {sorted(self.repaired)}")
         if name not in self.repaired:
             loss = world.checks.verdicts.losses.by_event.get(event_id)
@@ -261,7 +267,7 @@ class LastingChecks:
     def _by_probe(self, event: Item) -> None:
         """A probe proves something only if it was sent after the command was over, and has read this boot."""
         world, event_id, injection = self._world, event["event_id"], event["injection"]
-        after, over_at = injection["after"], injection.get("over_at")
+        after, over_at = injection.get("after") or {"token": "none"}, injection.get("over_at")
         probes = (one for one in world.run_command.commands.values() if one.parameters.get("Token") == after["token"])
         probe = next((one for one in probes if one.read is not None), None)
         fault = self.faults.get(event["instance_id"])

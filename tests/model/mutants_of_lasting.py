@@ -162,7 +162,7 @@ def killed_processes_are_over_at_once(patch: Patch) -> None:
 
 
 def cancelled_commands_never_start(patch: Patch) -> None:
-    """The first probe after the fault does not wait until nothing can be delivered any more."""
+    """The probe after the fault does not wait until nothing can be delivered any more."""
     patch.setattr(injection_rules, "settled_at", lambda event: event.injection.over_at)
 
 

@@ -197,17 +197,18 @@ def deadline(event: Event) -> datetime:
 
 
 def settled_at(event: Event) -> datetime:
-    """Returns from when on a probe can prove the end of a fault whose command is over: then it can no longer start.
+    """Returns from when on a probe can prove the end of a fault whose command is over: then it can no longer begin.
 
-    A command that was cancelled on its way, or whose delivery timed out, may start until its delivery is impossible.
-    ``Success`` is what its agent has reported, so that it had started.
+    A command that was cancelled on its way, or whose delivery timed out, may start until its delivery is impossible,
+    and its document prepares the fault first. ``Success`` is what the agent reports of a document that has run.
     """
     injection = event.injection
     assert injection
     assert injection.over_at
-    if injection.status == "Success" or event.attempted_at is None:
+    assert injection.ends_by
+    if injection.status == "Success":
         return injection.over_at
-    return max(injection.over_at, event.attempted_at + SENDING + DELIVERY)
+    return max(injection.over_at, injection.ends_by - timedelta(seconds=injection.seconds))
 
 
 def first_backstop(ends_by: datetime) -> datetime:

@@ -56,7 +56,7 @@ def _after(seconds: float) -> Seen:
 
 @pytest.mark.parametrize("status", ["Cancelled", "Failed", "TimedOut"])
 def test_a_clean_instance_proves_nothing_while_the_command_may_still_be_delivered(status: str) -> None:
-    latest = (SENDING + DELIVERY).total_seconds()
+    latest = (SENDING + DELIVERY).total_seconds() + CPU.overrun
     too_early = due(running(status, over=2, probed=3), _after(5))
     assert too_early.step is Step.WAIT
     assert due(running(status, over=2), _after(latest - 1)).step is Step.WAIT

@@ -398,8 +398,11 @@ class _Call:
         steps = self.injector.steps
         if spared := self._spared(event):
             assert event.injection
+            repair_at = event.injection.repair_at
+            if repair_at and self._has_ended(event):  # an earlier request has terminated it, and its answer was lost
+                return self._repaired(event, why, bool(event.os_shutdown), seen, progress)
             if event.injection.unproven != spared:
-                event = steps.unproven(event, spared, in_doubt=event.injection.repair_at is not None)
+                event = steps.unproven(event, spared, in_doubt=repair_at is not None)
             return event, replace(seen, spared=spared), progress
         if event.injection and event.injection.repair_at is None:
             event = steps.repairing(event, seen.now)
@@ -410,12 +413,17 @@ class _Call:
         except _UNREADABLE as error:
             spared, in_doubt = f"AWS did not terminate the instance: {error}", True
         else:
-            assert event.injection
-            assert event.injection.repair_at
-            words = f"terminated, because the end of its fault was not proven: {why}"
-            event = steps.terminated(event, event.injection.repair_at, words, os_shutdown)
-            return self._over(event), seen, replace(progress, terminated=True)
+            return self._repaired(event, why, os_shutdown, seen, progress)
         return steps.unproven(event, spared, in_doubt), replace(seen, spared=_brief(spared)), progress
+
+    def _repaired(
+        self, event: Event, why: str, os_shutdown: bool, seen: Seen, progress: Progress
+    ) -> tuple[Event, Seen, Progress]:
+        assert event.injection
+        assert event.injection.repair_at
+        words = f"terminated, because the end of its fault was not proven: {why}"
+        event = self.injector.steps.terminated(event, event.injection.repair_at, words, os_shutdown)
+        return self._over(event), seen, replace(progress, terminated=True)
 
     def _spared(self, event: Event) -> str:
         try:

@@ -155,7 +155,8 @@ class RecoveryCheck:
                 known = self._activities(group.name)
             event = _with_stages(event, known, healthy, now)
             if assessment.recovered_at and group.desired >= event.desired:
-                returned = first_return(known, _requested(event))
+                # From the attempt on: what was added while a lasting fault ran can have made up for the instance.
+                returned = first_return(known, event.attempted_at or _requested(event))
                 event = replace(event, watch=no_sooner(event.watch, returned, assessment.recovered_at))
         if assessment.status is None:
             self.events.record_check(event)

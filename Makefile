@@ -111,7 +111,7 @@ perf: setup  ## measure deciding, a tick over 10,000 groups, how exactly recover
 	@command -v wrk >/dev/null && $(BIN)/python -m perf.web_app || echo "perf.web_app: skipped, it needs wrk, Go and memcached"
 
 HISTORIES ?= 1000000
-histories: setup  ## run a million histories of the model test, from a random seed (an hour on two cores); HISTORIES=n
+histories: setup  ## run a million histories of the model test and a million of lasting faults, from random seeds (four hours on two cores); HISTORIES=n
 	@$(BIN)/python -m perf.model --histories $(HISTORIES)
 	@$(BIN)/python -m perf.model --lasting --histories $(HISTORIES)
 

@@ -56,6 +56,7 @@ def _chaos(local: datetime, zone: str) -> list[str]:
         "A deployment into AWS starts leashed (a dry run): it decides and records, but terminates nothing.",
         f"Ticks come every minute, day and night. It is {local:%H:%M} in the calendar's time zone ({zone}).",
         f"Nearly every group is due at once, the others within {left} minutes. On the next day, each is due again.",
+        "Faults inside instances need the group's tag troop:inside, and a role with AmazonSSMManagedInstanceCore.",
     ]
 
 

@@ -69,7 +69,8 @@ def test_lasting_settings_leave_no_minute_out_and_most_of_a_day_is_behind_them(n
     assert timedelta(minutes=30) < last - now, "the others come the same day"
     for hours in range(0, 50, 7):
         assert calendar.at(now + timedelta(hours=hours)).closure is None
-    assert {**context, "troop:calendars": {}} == {**local_settings(now), "troop:calendars": {}}
+    expected = {**local_settings(now), "troop:calendars": {}, "troop:inside_instances": True}
+    assert {**context, "troop:calendars": {}} == expected
 
 
 @given(MOMENTS)

@@ -27,6 +27,7 @@ def test_message_says_that_chaos_is_unleashed_and_until_when() -> None:
     assert "starts leashed" in MESSAGE
     assert f"22:24 in the calendar's time zone ({CALENDAR['time_zone']})" in MESSAGE
     assert "within 96 minutes" in MESSAGE
+    assert "Faults inside instances need the group's tag troop:inside" in MESSAGE
 
 
 def test_without_a_deployment_there_is_no_chaos_to_tell_of() -> None:

@@ -28,7 +28,10 @@ class Commands(LazyGroup):
             "Show the state of the deployment: the switch, ticks, today's terminations, units, and open runs and "
             "fleets.",
         ),
-        "events": ("cli.commands.events:events", "Show terminations, newest first, or the course of one."),
+        "events": (
+            "cli.commands.events:events",
+            "Show terminations and faults, newest first, or the course of one.",
+        ),
         "why": (
             "cli.commands.why:why",
             "Explain in one sentence why a unit was skipped, or the outcome of its termination.",
@@ -61,7 +64,7 @@ class Commands(LazyGroup):
         "resume": ("cli.commands.switch:resume", "End a halt. Asks first."),
         "terminate": (
             "cli.commands.terminate:terminate",
-            "Terminate one instance of a group now, regardless of roll and calendar. Asks first.",
+            "Terminate one instance of a group now, or inject a fault, regardless of roll and calendar. Asks first.",
         ),
         "doctor": (
             "cli.commands.doctor:doctor",

@@ -30,7 +30,8 @@ def lapse(unit: Mapping[str, Any]) -> str:
     event_id = str(unit["unrecovered"])
     for event in unit["events"]:
         if event["event_id"] == event_id and event["instance_id"]:
-            return f"the termination of {event['instance_id']} at {show.moment(event['at'])}"
+            hit = f"{event['method']} on" if event.get("injection") else "the termination of"
+            return f"{hit} {event['instance_id']} at {show.moment(event['at'])}"
     return in_words(event_id)
 
 

@@ -70,7 +70,7 @@ def events(
     ] = False,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep showing new events until Ctrl-C.")] = False,
 ) -> None:
-    """Show terminations and lasting faults, newest first, or the course of one."""
+    """Show terminations and faults, newest first, or the course of one."""
     form = listings.form_of(output, as_json)
     if id is not None:
         chosen: dict[str, object] = {"--group": group, "--unit": unit, "--since": since, "--until": until, "--day": day}

@@ -145,7 +145,7 @@ def describe(unit: Mapping[str, Any]) -> None:
         ("groups", groups or "none yet"),
         ("takes part", state(unit)),
         ("why skipped", outlook(unit)["why"]),
-        ("last terminated on", unit["last_day"]),
+        ("last hit on", unit["last_day"]),
         ("next possible", possible(unit)),
     ]
     if decision := unit["decision"]:

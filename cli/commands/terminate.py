@@ -60,7 +60,7 @@ def terminate(
     ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="The event as one JSON document.")] = False,
 ) -> None:
-    """Terminate one instance of a group now, or inject a lasting fault, regardless of roll and calendar. Asks first."""
+    """Terminate one instance of a group now, or inject a fault, regardless of roll and calendar. Asks first."""
     conn = connection(ctx)
     confirm(_question(method, f"an instance of {group} in {conn.deployment} now"), yes)
     key = key or str(uuid4())

@@ -1,4 +1,4 @@
-"""Renders the report of a period's terminations as a page."""
+"""Renders the report of a period's hits as a page."""
 
 from __future__ import annotations
 

@@ -74,12 +74,12 @@ class StageBar:
 
 
 def verdicts_by_week(weeks: Sequence[Mapping[str, Any]]) -> Weeks:
-    """Places the terminations of each week, by verdict.
+    """Places the hits of each week, by verdict.
 
     Args:
         weeks: see :meth:`troop.chaos.period.Period.document`.
     """
-    scale = _scale([week["terminations"] for week in weeks])
+    scale = _scale([week["hits"] for week in weeks])
     bars = []
     for number, week in enumerate(weeks):
         x, width = _column(number, len(weeks))

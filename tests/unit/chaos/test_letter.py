@@ -46,6 +46,16 @@ def test_lines_of_owners() -> None:
     ]
 
 
+def test_lasting_faults_have_their_own_words() -> None:
+    fault = outcome("web", "2026-10-08", method="latency", lasting=True, stays=True, seconds=3.0, owner="team-web")
+    assert letter(summary([outcome("web", owner="team-web"), fault])) == [
+        "2026-10-05 to 2026-10-25: 1 termination and 1 lasting fault of 1 unit, 2 HELD.",
+        "team-web: 1 termination and 1 lasting fault, 2 HELD; recovered in 60 s (median); "
+        "recovered 3 s after a lasting fault (median).",
+    ]
+    assert letter(summary([fault]))[0] == "2026-10-05 to 2026-10-25: 1 lasting fault of 1 unit, 1 HELD."
+
+
 def test_letter_stays_short() -> None:
     many = [lost(f"unit-{n}\n{'x' * 300}", owner=f"team-{n % 100}\n" + "y" * 300) for n in range(1000)]
     lines = letter(summary(many))

@@ -117,6 +117,30 @@ def test_counts_and_lists() -> None:
     assert (read["never_hit"], read["opted_out"]) == (None, None)
 
 
+def test_lasting_faults_are_counted_and_spread_apart() -> None:
+    fault: dict[str, Any] = {"method": "latency", "lasting": True, "stages": {"launched": 5.0}}
+    read = summary(
+        [
+            outcome("web", stages={"launched": 9.0}),
+            outcome("web", "2026-10-08", seconds=3.0, stays=True, **fault),
+            outcome("web", "2026-10-09", seconds=200.0, **fault),
+            outcome("web", "2026-10-12", "pending", status=Status.RUNNING, seconds=None, **fault),
+        ]
+    )
+    totals = read["totals"]
+    assert [totals[key] for key in ("hits", "terminations", "injections", "pending")] == [4, 1, 3, 1]
+    assert totals["recovery"] == {"count": 1, "median": 60.0, "p90": 60.0}
+    assert totals["recovery_after_faults"] == {"count": 2, "median": 101.5, "p90": 200.0}
+    assert totals["stages"]["launched"]["median"] == 9.0
+
+
+def test_recovery_of_an_instance_that_stays_is_compared_only_with_its_like() -> None:
+    fault: dict[str, Any] = {"method": "latency", "lasting": True}
+    stayed = [outcome("web", f"2026-09-{n + 10}", seconds=3.0, stays=True, **fault) for n in range(5)]
+    assert summary([*stayed, outcome("web", seconds=200.0, **fault)])["slower"] == []
+    assert summary([*stayed, outcome("web", seconds=200.0, stays=True, **fault)])["totals"]["slower"] == 1
+
+
 def test_median_and_p90_of_each_stage() -> None:
     times = [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 100.0, 1000.0]
     read = summary(

@@ -50,8 +50,18 @@ def test_text_of_people_is_only_text() -> None:
 def test_empty_period_has_a_page() -> None:
     page = period_page(document(Period(datetime(2026, 10, 5, tzinfo=UTC), datetime(2026, 10, 12, tzinfo=UTC),
                                        date(2026, 10, 5), date(2026, 10, 11)).document([])))  # fmt: skip
-    assert "Nothing was terminated." in page
+    assert "Nothing was hit." in page
     assert "<svg" not in page
+
+
+def test_lasting_faults_are_counted_apart_from_terminations() -> None:
+    both = [outcome("web"), outcome("db", method="latency", lasting=True, stays=True, seconds=3.0)]
+    page = period_page(document(summary(both)))
+    text = " ".join(re.sub("<[^>]+>", " ", page).split())
+    assert "Hits 2 of 2 units: 1 termination, 1 lasting fault" in text
+    assert "of 1; after lasting faults 3 s, of 1" in text.replace("\N{NO-BREAK SPACE}", " ")
+    only = period_page(document(summary(both[1:])))
+    assert "Nothing was hit." not in only
 
 
 def test_more_rows_than_a_page_shows_are_counted() -> None:
@@ -78,11 +88,11 @@ def test_bars_of_weeks_stand_on_the_floor_and_stay_inside(place: Any) -> None:
     for bars in columns.values():
         assert sum(bar.height for bar in bars) == pytest.approx(floor - min(bar.y for bar in bars))
         assert max(bar.y + bar.height for bar in bars) == pytest.approx(floor)
-    assert len(columns) == 2  # weeks without terminations have no bar
+    assert len(columns) == 2  # weeks without hits have no bar
     assert [text for _, text in picture.labels] == ["10-05", "10-12", "10-19"]
 
 
-def test_height_of_a_week_is_its_number_of_terminations() -> None:
+def test_height_of_a_week_is_its_number_of_hits() -> None:
     picture = period_pictures.verdicts_by_week(WEEKS)
     first, last = min(bar.x for bar in picture.bars), max(bar.x for bar in picture.bars)
     heights = [sum(bar.height for bar in picture.bars if bar.x == x) for x in (first, last)]
@@ -94,7 +104,7 @@ def test_height_of_a_week_is_its_number_of_terminations() -> None:
     [(1, ["0", "1"]), (3, ["0", "1", "2", "3"]), (5019, ["0", "2,000", "4,000", "6,000"]), (0, ["0", "1"])],
 )
 def test_scale_has_round_numbers(most: int, labels: list[str]) -> None:
-    week = {"week": "2026-10-05", "held": most, "terminations": most}
+    week = {"week": "2026-10-05", "held": most, "hits": most}
     picture = period_pictures.verdicts_by_week([dict.fromkeys(period_pictures.VERDICTS, 0) | week])
     assert [text for _, text in picture.rows] == labels
 

@@ -89,7 +89,7 @@ export async function show(main, signal) {
       if (shown) draw(shown);
       fill(
         past,
-        h("h2", {}, "Terminations of the last year"),
+        h("h2", {}, "Hits of the last year"),
         heatMap(days, value.since, value.until, (day) => address("#/events", { day })),
         h("p", { class: "muted small" }, "Past days count the units of all calendars.", value.complete_since && ` Events before ${value.complete_since} are not included.`),
       );

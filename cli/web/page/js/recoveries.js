@@ -11,7 +11,7 @@ const VERDICTS = { HELD: "hypothesis held", BROKEN: "hypothesis broken", UNKNOWN
 
 const took = (one) => (one.seconds === null ? "not in time" : `${recoveryTime(one.seconds)}${one.slow ? ", slow" : ""}`);
 const verdictOf = ({ verdict }) => (verdict ? VERDICTS[verdict] : "");
-const inWords = (one) => [took(one), verdictOf(one)].filter(Boolean).join(", ");
+const inWords = (one) => [took(one), one.lasting && "after a lasting fault was over", verdictOf(one)].filter(Boolean).join(", ");
 const spans = ({ stages }) => Object.entries(stages).map(([span, seconds]) => `${SPANS[span]} ${recoveryTime(seconds)}`);
 
 /**
@@ -36,7 +36,8 @@ export function recoveries(points, usual) {
     drawn,
     h("ul", { class: "key" },
       seen.map((span) => h("li", { class: span }, SPANS[span])),
-      known.some(({ stages }) => !Object.keys(stages).length) && h("li", { class: "whole" }, seen.length ? "stages not recorded" : "recovery"),
+      known.some(({ stages, lasting }) => !Object.keys(stages).length && !lasting) && h("li", { class: "whole" }, seen.length ? "stages not recorded" : "recovery"),
+      known.some(({ lasting }) => lasting) && h("li", { class: "after" }, "after a lasting fault was over"),
       slow > 0 && h("li", { class: "slow" }, "slow recovery"),
       missing > 0 && h("li", { class: "lost" }, "not recovered in time"),
       usual === null ? h("li", {}, "5 recoveries by the same method give a usual time") : h("li", { class: "usual" }, `usual: ${recoveryTime(usual)}`),
@@ -63,7 +64,7 @@ function picture(points, usual, width, { missing, judged }) {
   /** A bar with a segment for each stage, or without any if they were not recorded. */
   function bar(one, at) {
     let below = 0;
-    const segments = Object.keys(one.stages).length ? Object.entries(one.stages) : [["whole", one.seconds]];
+    const segments = one.lasting ? [["after", one.seconds]] : Object.keys(one.stages).length ? Object.entries(one.stages) : [["whole", one.seconds]];
     const stack = segments.map(([span, seconds]) => {
       const rect = s("rect", { class: span, x: at - thick / 2, y: y(below + seconds), width: thick, height: Math.max(0, y(below) - y(below + seconds)) });
       below += seconds;

@@ -363,7 +363,7 @@ function recoveryPanel(unit, signal) {
     fill(result, loading("the recoveries"));
     try {
       const { points, usual } = await get("ui/recoveries", { unit }, signal);
-      fill(result, points.length ? recoveries(points, usual) : h("p", { class: "muted" }, "There are none yet: no instance of the unit was terminated."));
+      fill(result, points.length ? recoveries(points, usual) : h("p", { class: "muted" }, "There are none yet: no instance of the unit was hit."));
     } catch (error) {
       if (!signal.aborted) fill(result, problem(error, load));
     }

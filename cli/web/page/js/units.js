@@ -192,7 +192,7 @@ const COLUMNS = [
   { label: "Minimum healthy", sort: "min_healthy", number: true, cell: (unit) => sourced(unit.min_healthy ?? differs(), unit.source("min_healthy")) },
   { label: "In service", sort: "in_service", number: true, cell: (unit) => `${unit.in_service} of ${unit.desired}` },
   { label: "Calendar", sort: "calendar", cell: (unit) => sourced(unit.calendar === undefined ? differs() : name(unit.calendar), unit.source("calendar")) },
-  { label: "Last terminated", sort: "last_day", cell: (unit) => unit.last_day },
+  { label: "Last hit", sort: "last_day", cell: (unit) => unit.last_day },
   {
     label: "Why skipped", sort: "why", wide: true,
     cell: (unit) => unit.why && h("p", { class: stateKind(unit.state) === "bad" ? "wrong" : unit.takes_part ? "muted" : null }, h("bdi", { class: "name" }, timed(unit.why))),

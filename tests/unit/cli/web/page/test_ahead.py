@@ -37,7 +37,7 @@ def test_the_calendar(looking: Looking) -> None:
 def test_a_year_without_terminations_has_no_key(looking: Looking) -> None:
     looking.world.events = []
     page = looking.go("calendar")
-    expect(page.get_by_text("0 terminations in a year")).to_be_visible()
+    expect(page.get_by_text("0 hits in a year")).to_be_visible()
     expect(page.locator("ul.key")).to_have_text("")
 
 
@@ -87,7 +87,7 @@ def test_days_with_nothing_to_say_fill_neither_a_phone_nor_a_halted_calendar(loo
         ([], []),
         ([("RECOVERED", 1)], ["one"]),
         ([("RECOVERED", 1), ("RECOVERED", 1), ("RECOVERED", 2)], ["few", "many"]),
-        ([("UNRECOVERED", 1), ("LEASHED", 2)], ["not recovered", "leashed: would be terminated"]),
+        ([("UNRECOVERED", 1), ("LEASHED", 2)], ["not recovered", "leashed: would be hit"]),
     ],
 )
 def test_legend_of_the_year_names_only_days_that_exist(

@@ -10,7 +10,7 @@ export CDK_DISABLE_CLI_TELEMETRY := 1
 # Container images often set it. Then each of hundreds of processes compiles all its imports, and pytest rewrites tests at every run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup browser demo bench first-hour local pictures deploy destroy test duration test-all check style lint openapi constraints audit release unit model infra machines aws_facts e2e local-tests storage perf histories cassandra latte agent-boot second-opinions format clean web ring data-service
+.PHONY: help setup browser demo bench first-hour local pictures deploy destroy test duration test-all check style lint openapi constraints audit release unit model infra machines aws_facts e2e local-tests storage faults perf histories cassandra latte agent-boot second-opinions format clean web ring data-service
 help:  ## list the targets
 	@grep -hE '^[a-z0-9_-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
@@ -90,6 +90,9 @@ local-tests: setup  ## run only the tests of local AWS; `make local` starts it
 
 storage: .venv/.ready node_modules/.ready  ## measure a volume, RAID-0 and a cache by disk-io and event-processor on real kernels of this machine, with reports (a minute or two; Debian's user-mode-linux)
 	@$(BIN)/python -m local.storage
+
+faults: setup  ## inject every fault into real kernels by a deployed Troop, and measure how each ends (half an hour; Debian's user-mode-linux, stress-ng, iptables); ARGS='--only TEXT'
+	@$(BIN)/python -m local.faults $(ARGS)
 
 perf: setup  ## measure deciding, a tick over 10,000 groups, how exactly recoveries are known, a benchmark of 348 nodes, large reports, a million of JMeter's samples, pages of events, the report of a period, the views of the page, refusals of large requests, running summaries, the reader of s3-range-read, the application of web-scale, cold starts, the start of the command (half an hour)
 	@$(BIN)/python -m perf.decide

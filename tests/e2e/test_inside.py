@@ -27,7 +27,7 @@ def deployment(account: LocalAccount) -> Iterator[Deployment]:
     deployment = Deployment(account, "Inside")
     deployment.switch(halted=False, leashed=False)
     tags = [{"Key": "troop:inside", "Value": "yes", "PropagateAtLaunch": True}]
-    deployment.group(UNIT, profile=_profile(account), Tags=tags)
+    deployment.group(UNIT, size=3, profile=_profile(account), Tags=tags)  # an instance has one fault in its life
     systems = account.client("ssm")
 
     def managed() -> bool | None:
@@ -118,3 +118,23 @@ def test_a_halt_ends_a_fault_which_is_proven_all_the_same(deployment: Deployment
     assert injection.end_request.at <= injection.over_at <= injection.proof.at
     assert injection.proof.by is Way.PROBE
     assert deployment.ids(UNIT) == before
+
+
+def test_a_fault_is_proven_to_be_over_although_its_workflow_was_stopped(deployment: Deployment) -> None:
+    states, machine = deployment.account.client("stepfunctions"), deployment.outputs["OnDemandStateMachineArn"]
+    claimed = claim(deployment, "cpu seconds=60")  # longer than the call that the workflow has made
+    eventually(lambda: stressed(claimed["instance_id"]) or None, BUSY, pause=0.1)
+    (execution,) = states.list_executions(stateMachineArn=machine, statusFilter="RUNNING")["executions"]
+    states.stop_execution(executionArn=execution["executionArn"])
+
+    def proven() -> Injection | None:
+        injection = event_of(deployment, claimed["id"]).injection
+        return injection if injection and injection.proof else None
+
+    injection: Injection = eventually(proven, 2 * BUSY)
+    assert (injection.status, injection.end_request) == ("Success", None), "it lasted as long as it should"
+    assert injection.proof is not None
+    assert injection.proof.by is Way.PROBE
+    assert not stressed(claimed["instance_id"])
+    stopped = states.describe_execution(executionArn=execution["executionArn"])
+    assert stopped["status"] == "ABORTED"

@@ -100,8 +100,10 @@ def _world(dice: random.Random) -> World:
     world.delivery = dice.choice((Delivery(), Delivery(0.01), Delivery(0.2, 0.2, 0.2), Delivery(1.0)))
     world.bus.hear = partial(_hear, world)
     _heed_backstops(world, world.stage.now + HORIZON)
-    executions_end = trouble.abort > 0
-    world.schedules.misfires = Misfires(0.0 if executions_end else dice.choice((0.0, 0.0, 1.0)), 0.2)
+    lost = 0.0 if trouble.abort else dice.choice((0.0, 0.0, 1.0))
+    if trouble.call or trouble.kill or trouble.clock:  # then an execution can end, too: one of the two has to live
+        lost = 0.0
+    world.schedules.misfires = Misfires(lost, 0.2)
     calm = dice.random() < 0.2
     world.run_command.temper = Temper(*[0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]) if calm else Temper()
     for name in NAMES:

@@ -21,13 +21,10 @@ from troop.chaos.guards import (
     Refusal,
     already_today,
     calendar_closed,
-    change_calendar_closed,
     not_rolled,
-    not_yet,
     opted_out,
     pass_guards,
-    refreshing,
-    stop_alarm,
+    too_late,
     too_soon,
 )
 from troop.chaos.outlook import HORIZON, LASTING, TAKING_PART, Outlook, next_possible, outlook, policy_at
@@ -234,9 +231,7 @@ def test_a_unit_without_groups_takes_no_part() -> None:
     assert outlook(replace(facts(item=out), groups=()), out).state == "opted out"
 
 
-KNOWN = [
-    guard for guard in SCHEDULED if guard not in (change_calendar_closed, refreshing, stop_alarm, not_rolled, not_yet)
-]
+KNOWN = [guard for guard in SCHEDULED if guard not in ONLY_TICKS | {not_rolled}]
 
 
 @given(worlds())
@@ -249,4 +244,4 @@ def test_the_outlook_prevents_exactly_what_the_public_guards_do(world: tuple[Acc
         assert (seen.reason is not None) is (isinstance(pass_guards(one, KNOWN), Refusal) or never)
         assert seen.takes_part or seen.reason is not None
         if seen.next_possible is not None and seen.takes_part and seen.next_possible > now:
-            assert isinstance(pass_guards(one, KNOWN), Refusal)
+            assert isinstance(pass_guards(one, [*KNOWN, too_late]), Refusal)

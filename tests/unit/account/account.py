@@ -18,7 +18,7 @@ from typing import Any
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
-from handlers import check_recovery, decide, hear, sweep, terminate
+from handlers import check_recovery, decide, hear, inject, sweep, terminate
 from tests.tables import create_table
 from tests.unit.account.fast_moto import once
 from tests.unit.chaos.build import FRIDAY as FRIDAY
@@ -62,6 +62,9 @@ ENVIRONMENT = {
     "TROOP_SALT_SECRET": "Salt",
     "TROOP_EVENT_BUS": "chaos",
     "TROOP_ON_DEMAND_MACHINE": "arn:aws:states:eu-central-1:123456789012:stateMachine:on-demand",
+    "TROOP_PROBE_DOCUMENT": "Troop-Probe",
+    "TROOP_BACKSTOP_GROUP": "backstops",
+    "TROOP_BACKSTOP_ROLE": "arn:aws:iam::123456789012:role/backstop",
     "POWERTOOLS_SERVICE_NAME": "test",
     "AWS_DEFAULT_REGION": "eu-central-1",
     "AWS_ACCESS_KEY_ID": "testing",
@@ -275,6 +278,11 @@ class Account:
         """The step CheckRecovery of a workflow that waits by a token."""
         event = {"event_id": event_id, "entered": moments.iso(self.clock()), "token": token}
         answer: dict[str, Any] = check_recovery.handler(event, CONTEXT)
+        return answer
+
+    def inject(self, **event: Any) -> dict[str, str]:
+        """A call of the function that injects; returns the statuses of the events that it was about."""
+        answer: dict[str, str] = inject.handler(event, CONTEXT)["events"]
         return answer
 
     def hear(

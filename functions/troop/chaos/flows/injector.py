@@ -73,6 +73,7 @@ class Progress:
         closed: whether it has closed the event.
         terminated: whether it has had the instance terminated.
         unproven: why the instance is not terminated although its fault's time is up; "" otherwise.
+        answered: the task token that it has answered; "" for none.
     """
 
     event: Event
@@ -81,6 +82,7 @@ class Progress:
     closed: bool = False
     terminated: bool = False
     unproven: str = ""
+    answered: str = ""
 
     @property
     def logged(self) -> dict[str, Any]:
@@ -136,7 +138,7 @@ class Injector:
         clock_check.check(entered, self.clock())
         self.steps.events.store_token(event_id, token)
         progress = self.follow(event_id, CALL_SECONDS)
-        if progress.wait is None:
+        if progress.wait is None and progress.answered != token:
             self._answer(progress.event, token)
         return progress
 
@@ -173,6 +175,8 @@ class Injector:
         """
         stopped = []
         for event_id in self.steps.open_ids():
+            if is_over(self._read(event_id)):
+                continue
             if observation := self.alarm_stop.stop(event_id, Abort(at, alarm)):
                 stopped.append(event_id)
                 if observation.closed:
@@ -324,7 +328,8 @@ class _Call:
             case Step.RECORD_PROOF:
                 at = injection.after.answered_at if injection.after and step.way is Way.PROBE else now
                 proof = Proof(step.way, at or now, step.why)
-                return self._over(steps.proven(event, proof, f"the fault is over: {step.why}")), seen, progress
+                event = steps.proven(event, proof, f"the fault is over: {step.why}")
+                return event, seen, self._over(event, progress)
             case Step.REPAIR:
                 return self._repair(event, step.why, seen, progress)
         raise AssertionError(step.step)
@@ -423,7 +428,7 @@ class _Call:
         assert event.injection.repair_at
         words = f"terminated, because the end of its fault was not proven: {why}"
         event = self.injector.steps.terminated(event, event.injection.repair_at, words, os_shutdown)
-        return self._over(event), seen, replace(progress, terminated=True)
+        return event, seen, self._over(event, replace(progress, terminated=True))
 
     def _spared(self, event: Event) -> str:
         try:
@@ -440,12 +445,13 @@ class _Call:
             return True
         return False
 
-    def _over(self, event: Event) -> Event:
+    def _over(self, event: Event, progress: Progress) -> Progress:
         """Answers the workflow whose token was stored when the last step was recorded. A later one looks by itself."""
-        if event.token:
-            with suppress(*_UNREADABLE):  # it asks again when its time is up
-                self.injector._answer(event, event.token)
-        return event
+        if not event.token:
+            return progress
+        with suppress(*_UNREADABLE):  # it asks again when its time is up
+            self.injector._answer(event, event.token)
+        return replace(progress, answered=event.token)
 
 
 def _last_probe(event: Event) -> Probe:

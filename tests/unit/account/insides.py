@@ -79,7 +79,7 @@ class Insides(Managed):
     refusals: dict[str, tuple[str, int]] = field(default_factory=dict)
     hidden_for: timedelta = timedelta()
     forged: Callable[[dict[str, Any]], object] = lambda reading: None
-    restarts_after: timedelta | None = timedelta()
+    restarts_after: timedelta | None = timedelta(seconds=4)
     lists_fail: bool = False
 
     def __call__(self, number: int, operation: str, call: Call) -> Any:

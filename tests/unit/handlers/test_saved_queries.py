@@ -85,7 +85,7 @@ def written(account: Account, log: Log, monkeypatch: pytest.MonkeyPatch) -> dict
     with suppress(Exception):
         notify.handler({"Records": [{"eventID": "none that can be read"}]}, CONTEXT)
     record("notify")
-    with pytest.raises(Exception, match="TROOP_BACKSTOP_GROUP"):
+    with pytest.raises(KeyError, match="source"):
         inject.handler({"id": "an event that nobody sends"}, CONTEXT)
     record("inject")
     widgets.handler({"widget": "runs"}, CONTEXT)

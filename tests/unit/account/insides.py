@@ -121,17 +121,17 @@ class Insides(Managed):
 
     def _reading(self, command: Sent) -> str:
         at = command.at + STARTS + TAKES / 2
-        found: dict[str, Any] = dict.fromkeys(("qdiscs", "drops", "stress", "rollbacks", "hosts"), 0)
-        found |= {"boot": self.boot, "used": 20.0, "missing": [], "running": None}
+        reading: dict[str, Any] = dict.fromkeys(("qdiscs", "drops", "stress", "rollbacks", "hosts"), 0)
+        reading |= {"boot": self.boot, "used": 20.0, "missing": [], "running": None}
         for one in self.injected:
             if self._present(one, at) and one.fault:
                 for trace in one.fault.traces:
-                    found[trace.field] += MARKS[trace.field]
+                    reading[trace.field] += MARKS[trace.field]
         if command.parameters["Process"]:
-            found["running"] = 0 if self.present(at) else 2
-        found["token"] = command.parameters["Token"]
-        self.forged(found)
-        return json.dumps(found)
+            reading["running"] = 0 if self.present(at) else 2
+        reading["token"] = command.parameters["Token"]
+        self.forged(reading)
+        return json.dumps(reading)
 
     def _SendCommand(self, request: dict[str, Any]) -> Any:
         document = request["DocumentName"]
@@ -139,10 +139,8 @@ class Insides(Managed):
         assert len(request["Comment"]) <= 100
         if document in self.refusals:
             code, status = self.refusals[document]
-            raise ClientError(
-                {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": status}},
-                "SendCommand",
-            )
+            error: Any = {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": status}}
+            raise ClientError(error, "SendCommand")
         (instance_id,) = request["InstanceIds"]
         parameters = {name: values[0] for name, values in request["Parameters"].items()}
         command_id = f"{len(self.sent):08d}-0000-0000-0000-000000000000"

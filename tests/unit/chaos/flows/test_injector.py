@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -147,9 +148,7 @@ def test_from_the_claim_to_the_proof_and_the_recovery(account: Account, insides:
     assert account.count("in-flight") == 0
 
 
-def test_the_end_is_proven_as_soon_as_an_event_says_that_the_command_is_over(
-    account: Account, insides: Insides
-) -> None:
+def test_an_event_of_systems_manager_starts_the_proof_at_once(account: Account, insides: Insides) -> None:
     event = running(account, insides)
     account.clock.moment = insides.injected[0].ends
     assert command_changed(account, event) == {WEB: "RUNNING"}
@@ -278,7 +277,9 @@ def test_a_command_that_no_list_shows_is_not_sent_again_but_repaired(account: Ac
 @pytest.mark.parametrize(
     ("code", "status"), [("ThrottlingException", 400), ("AccessDeniedException", 400), ("InvalidInstanceId", 400)]
 )
-def test_what_aws_certainly_refuses_is_abandoned(account: Account, insides: Insides, code: str, status: int) -> None:
+def test_a_claim_that_aws_certainly_refuses_is_abandoned(
+    account: Account, insides: Insides, code: str, status: int
+) -> None:
     insides.refusals[faults.LASTING[0].document] = code, status
     event = claimed(account, insides)
     wait(account)
@@ -290,9 +291,7 @@ def test_what_aws_certainly_refuses_is_abandoned(account: Account, insides: Insi
 
 
 @pytest.mark.parametrize(("code", "status"), [("InternalServerError", 500), ("RequestTimeout", 408)])
-def test_what_aws_may_have_accepted_counts_as_injected(
-    account: Account, insides: Insides, code: str, status: int
-) -> None:
+def test_a_request_in_doubt_counts_as_injected(account: Account, insides: Insides, code: str, status: int) -> None:
     insides.refusals[faults.LASTING[0].document] = code, status
     claimed(account, insides)
     wait(account)
@@ -399,7 +398,7 @@ def test_a_probe_is_recorded_only_after_the_command_was_over(account: Account, i
         (lambda reading: reading.update(stress=1), "found stress 1, before 0"),
     ],
 )
-def test_what_is_not_proven_is_terminated(
+def test_an_instance_without_proof_is_terminated(
     account: Account, insides: Insides, forged: Callable[[dict[str, Any]], object], why: str
 ) -> None:
     event = running(account, insides)
@@ -465,15 +464,15 @@ def test_a_rollback_that_comes_late_is_waited_for(account: Account, insides: Ins
     assert timedelta(seconds=11) < injection.proof.at - injection.over_at < timedelta(seconds=40)
 
 
-def test_what_no_timer_undoes_is_replaced_within_two_minutes(account: Account, insides: Insides) -> None:
+def test_a_fault_that_no_timer_undoes_is_replaced_within_two_minutes(account: Account, insides: Insides) -> None:
     running(account, insides, LATENCY)
-    insides.has_atd, asked = False, account.clock()
+    insides.has_atd, begun = False, account.clock()
     account.switch(halted=True)
     switch_changed(account)
     event = over(account, insides)
     assert event.status is Status.TERMINATED
     assert event.terminated_at
-    assert event.terminated_at - asked <= timedelta(seconds=120)
+    assert event.terminated_at - begun <= timedelta(seconds=120)
 
 
 @pytest.mark.parametrize("seconds", [5, 40])
@@ -562,18 +561,18 @@ ENDS = [_halt, _leash, _halt_itself, _opt_out, _alarm, _untag_instances, _protec
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_the_end_is_asked_for_in_one_call(
+def test_the_end_is_requested_in_one_call(
     account: Account, insides: Insides, end: Callable[[Account], dict[str, str]]
 ) -> None:
     account.alarm("stop", "OK")
     running(account, insides, stop_alarms="stop")
     account.clock.forward(seconds=20)
-    asked = account.clock()
+    begun = account.clock()
     assert end(account) == {WEB: "RUNNING"}
     injection = injection_of(account.event(WEB))
     assert injection.end_request
-    assert injection.end_request.at == asked
-    assert insides.injected[0].cancelled_at == asked
+    assert injection.end_request.at == begun
+    assert insides.injected[0].cancelled_at == begun
     event = over(account, insides)
     assert not insides.present()
     assert injection_of(event).proof
@@ -608,25 +607,25 @@ def test_an_unhealthy_group_does_not_end_the_fault(account: Account, insides: In
     assert injection_of(account.event(WEB)).end_request is None
 
 
-def test_cancelling_is_asked_again_until_the_command_is_over(account: Account, insides: Insides) -> None:
+def test_cancelling_is_repeated_until_the_command_is_over(account: Account, insides: Insides) -> None:
     running(account, insides)
-    real, asked = insides._CancelCommand, []
+    real, requests = insides._CancelCommand, []
 
     def deaf(request: dict[str, Any]) -> Any:
-        asked.append(account.clock())
-        return real(request) if len(asked) > 3 else {}
+        requests.append(account.clock())
+        return real(request) if len(requests) > 3 else {}
 
     insides._CancelCommand = deaf  # type: ignore[method-assign]
     account.switch(halted=True)
     switch_changed(account)
-    assert len(asked) == 1
+    assert len(requests) == 1
     wait(account)
-    assert len(asked) == 4
-    assert asked[-1] - asked[0] <= timedelta(seconds=10)
+    assert len(requests) == 4
+    assert requests[-1] - requests[0] <= timedelta(seconds=10)
 
 
 @pytest.mark.parametrize("end", [_halt, _opt_out])
-def test_a_repair_is_made_although_chaos_was_stopped(
+def test_repairs_go_on_although_chaos_was_stopped(
     account: Account, insides: Insides, end: Callable[[Account], dict[str, str]]
 ) -> None:
     account.alarm("stop", "OK")
@@ -682,7 +681,7 @@ def _alone(account: Account, event: Event) -> Callable[[], object]:
 
 
 @pytest.mark.parametrize("protect", [_scale_in, _termination, _instance_tag, _group_tag, _alone])
-def test_what_must_stay_stays_open_until_it_may_go(
+def test_a_protected_instance_stays_until_it_may_go(
     account: Account, insides: Insides, protect: Callable[[Account, Event], Callable[[], object]]
 ) -> None:
     event = running(account, insides)
@@ -698,7 +697,7 @@ def test_what_must_stay_stays_open_until_it_may_go(
     assert injection_of(event).unproven == ""
 
 
-def test_what_must_stay_can_still_be_proven(account: Account, insides: Insides) -> None:
+def test_a_protected_instance_can_still_be_proven(account: Account, insides: Insides) -> None:
     event = running(account, insides)
     insides.forged = lambda reading: reading.update(stress=1)
     _scale_in(account, event)
@@ -804,7 +803,7 @@ STOPS = [
 
 @pytest.mark.parametrize(("stop", "cause"), STOPS)
 @pytest.mark.parametrize("probed", [False, True])
-def test_what_stops_chaos_before_the_fault_abandons_the_claim(
+def test_a_stop_of_chaos_before_the_fault_abandons_the_claim(
     account: Account,
     insides: Insides,
     monkeypatch: pytest.MonkeyPatch,
@@ -827,7 +826,7 @@ def test_what_stops_chaos_before_the_fault_abandons_the_claim(
 
 def before_backstop(insides: Insides, do: Callable[[], object]) -> Any:
     other = before("CreateSchedule", do)
-    return lambda number, name, call: other(number, name, lambda: insides(number, name, call))
+    return lambda number, name, call: other(number, name, partial(insides, number, name, call))
 
 
 def test_a_claim_without_time_left_is_abandoned(account: Account, insides: Insides) -> None:

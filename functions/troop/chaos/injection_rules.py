@@ -43,6 +43,9 @@ AGAIN = timedelta(seconds=60)
 RESEND = timedelta(seconds=10)
 """The time after which a probe of which no command is known is sent again: it only reads."""
 
+LAST_PROBE = timedelta(seconds=10)
+"""The time before the deadline in which no probe starts: the instance would be terminated before it has answered."""
+
 POLL, LEAST_PAUSE = timedelta(seconds=2), timedelta(seconds=5)
 """The time between two looks at a command that is about to be over; and the shortest between two probes."""
 
@@ -313,12 +316,10 @@ def _proving(event: Event, injection: Injection, fault: LastingFault, seen: Seen
         return Due(Step.RECORD_PROOF, why)
     if is_late and not seen.spared:
         return Due(Step.REPAIR, why)
-    next_at = _next_probe(event, injection, fault)
-    if seen.now < next_at and seen.spared:
-        return Due(Step.WAIT, wait=next_at - seen.now)
-    if seen.now < next_at:
-        return Due(Step.WAIT, wait=min(next_at, max(deadline(event), seen.now + POLL)) - seen.now)
-    return Due(Step.SEND_PROBE)
+    next_at, until = _next_probe(event, injection, fault), deadline(event)
+    if after and not is_late and max(next_at, seen.now) > until - LAST_PROBE:
+        return Due(Step.WAIT, wait=until - seen.now)
+    return Due(Step.WAIT, wait=next_at - seen.now) if seen.now < next_at else Due(Step.SEND_PROBE)
 
 
 def _answer(sent: Probe, seen: Seen) -> Due:

@@ -455,13 +455,12 @@ def test_a_rollback_that_comes_late_is_waited_for(account: Account, insides: Ins
     running(account, insides, LATENCY)
     account.switch(halted=True)
     switch_changed(account)
-    wait(account)
-    event = account.event(WEB)
+    event = over(account, insides)
     injection = injection_of(event)
     assert (event.status, injection.status) == (Status.RUNNING, "Cancelled")
     assert injection.proof
     assert injection.over_at
-    assert timedelta(seconds=11) < injection.proof.at - injection.over_at < timedelta(seconds=40)
+    assert not insides.present(injection.proof.at)
 
 
 def test_a_fault_that_no_timer_undoes_is_replaced_within_two_minutes(account: Account, insides: Insides) -> None:
@@ -702,11 +701,9 @@ def test_a_protected_instance_can_still_be_proven(account: Account, insides: Ins
     insides.forged = lambda reading: reading.update(stress=1)
     _scale_in(account, event)
     over(account, insides)
-    probes = len(insides.probes)
     insides.forged = lambda reading: None
     event = over(account, insides)
     assert injection_of(event).proof
-    assert len(insides.probes) > probes
 
 
 def test_a_refusal_of_aws_leaves_it_open(account: Account, insides: Insides, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -263,8 +263,9 @@ class RunCommand:
         return {}
 
     def list_command_invocations(self, request: Mapping[str, Any]) -> Answer:
-        if request.get("Filters"):
-            raise Refusal("InvalidFilterKey", "Local AWS has no filters of ListCommandInvocations.")
+        filters = {one["key"]: one["value"] for one in request.get("Filters") or ()}
+        if filters.keys() - {"DocumentName"}:
+            raise Refusal("InvalidFilterKey", "Local AWS has only the filter DocumentName of ListCommandInvocations.")
         with self._lock:
             listed = [
                 _invocation(command, one, bool(request.get("Details")))
@@ -272,6 +273,7 @@ class RunCommand:
                 for one in command.invocations.values()
                 if request.get("CommandId") in (None, command.command_id)
                 and request.get("InstanceId") in (None, one.instance_id)
+                and filters.get("DocumentName") in (None, command.request["DocumentName"])
             ]
         return _page("CommandInvocations", listed, request)
 

@@ -137,3 +137,14 @@ def test_an_agent_that_was_silent_for_five_minutes_has_lost_its_connection(case:
     assert ping_status() == []
     with pytest.raises(Refusal):
         case.send()
+
+
+def test_commands_are_listed_by_their_document(case: Case) -> None:
+    command = case.send()
+
+    def listed(name: str) -> list[str]:
+        request = {"InstanceId": INSTANCE, "Filters": [{"key": "DocumentName", "value": name}]}
+        return [one["CommandId"] for one in case.service.list_command_invocations(request)["CommandInvocations"]]
+
+    assert listed(CPU["DocumentName"]) == [command]
+    assert listed("AWSFIS-Run-Disk-Fill") == []

@@ -146,5 +146,5 @@ def test_commands_are_listed_by_their_document(case: Case) -> None:
         request = {"InstanceId": INSTANCE, "Filters": [{"key": "DocumentName", "value": name}]}
         return [one["CommandId"] for one in case.service.list_command_invocations(request)["CommandInvocations"]]
 
-    assert listed(CPU["DocumentName"]) == [command]
+    assert listed("AWSFIS-Run-CPU-Stress") == [command]
     assert listed("AWSFIS-Run-Disk-Fill") == []

@@ -17,7 +17,7 @@ from troop.chaos.events import HIT, AbandonReason, Event, Status, lasting_named
 from troop.chaos.injection import Injection, Way
 from troop.chaos.probe import Probe
 from troop.chaos.proof import Presence, objection, packages, prove
-from troop.faults.lasting_fault import INSTALLATION, ROLLBACK, LastingFault
+from troop.faults.lasting_fault import ROLLBACK, LastingFault
 
 SENDING = timedelta(seconds=10)
 """The longest time from the attempt until AWS has its request; a later request is not sent."""
@@ -249,8 +249,7 @@ def _before(event: Event, injection: Injection, fault: LastingFault, seen: Seen)
     before = injection.before
     if event.abort:
         return Due(Step.ABANDON, f"alarm {event.abort.alarm} went off before the fault", AbandonReason.ALARM)
-    preparing = timedelta(seconds=INSTALLATION if installed(event) else 0)
-    if event.deadline is None or seen.now >= event.deadline - LAST_CALL - preparing:
+    if event.deadline is None or seen.now >= event.deadline - LAST_CALL:  # it leaves time for packages and the proof
         return Due(Step.ABANDON, "no time was left for the fault")
     if before is None or before.is_over:
         if before and (why := objection(fault, injection)):

@@ -17,6 +17,7 @@ from troop.shared.aws.transact import ConditionFailed, transact
 from troop.shared.tables import EVENT_OPEN, EVENTS_BY_OPEN
 
 _RUNS = "#status = :running AND attribute_not_exists(#injection.#proof)"
+_AS_READ = "#status = :status AND attribute_not_exists(#injection.#proof)"
 _RUNNING = {":running": Status.RUNNING.value}
 
 
@@ -73,7 +74,7 @@ class InjectionSteps:
         return self._step(
             event,
             f"SET #injection.#{place}.#command_id = :command",
-            f"#status = :status AND attribute_not_exists(#injection.#proof) AND #injection.#{place}.#token = :token",
+            f"{_AS_READ} AND #injection.#{place}.#token = :token",
             {":command": command_id, ":token": probe.token, ":status": event.status.value},
         )
 
@@ -84,8 +85,9 @@ class InjectionSteps:
         return self._step(
             event,
             f"SET #injection.#{place} = :probe",
-            f"#injection.#{place}.#token = :token AND attribute_not_exists(#injection.#{place}.#answered_at)",
-            {":probe": codec.to_document(answered), ":token": probe.token},
+            f"{_AS_READ} AND #injection.#{place}.#token = :token"
+            f" AND attribute_not_exists(#injection.#{place}.#answered_at)",
+            {":probe": codec.to_document(answered), ":token": probe.token, ":status": event.status.value},
         )
 
     def attempt(self, event: Event, now: datetime, ends_by: datetime, packages: tuple[str, ...]) -> Event:

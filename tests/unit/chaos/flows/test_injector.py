@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -824,6 +825,18 @@ def test_a_stop_of_chaos_before_the_fault_abandons_the_claim(
 def before_backstop(insides: Insides, do: Callable[[], object]) -> Any:
     other = before("CreateSchedule", do)
     return lambda number, name, call: other(number, name, partial(insides, number, name, call))
+
+
+def test_an_answer_that_comes_after_the_end_of_the_event_changes_nothing(account: Account, insides: Insides) -> None:
+    steps = InjectionSteps(account.events)
+    sent = Probe("0" * 32, account.clock())
+    probed = steps.send_probe(claimed(account, insides), sent)
+    closed = account.events.close(probed, Status.ABANDONED, "opted out")
+    answered = replace(sent, answered_at=account.clock(), failure="no answer")
+    for late in (lambda: steps.probe_sent(probed, "a-command"), lambda: steps.probe_answered(probed, answered)):
+        with pytest.raises(StepRefused):
+            late()
+    assert account.event(WEB) == closed
 
 
 def test_a_claim_without_time_left_is_abandoned(account: Account, insides: Insides) -> None:

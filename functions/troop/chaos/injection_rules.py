@@ -281,7 +281,7 @@ def _during(event: Event, injection: Injection, fault: LastingFault, seen: Seen)
             return Due(Step.RECORD_END, f"alarm {event.abort.alarm} went off")
         if seen.objection is None:
             return Due(Step.READ_OBJECTION)
-        if seen.objection.why:
+        if seen.objection.why and (seen.ended is False or not seen.objection.absent):
             return Due(Step.RECORD_END, seen.objection.why)
     is_late = seen.now >= deadline(event)
     failed = injection.after is not None and bool(injection.after.failure)

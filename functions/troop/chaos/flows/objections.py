@@ -103,9 +103,9 @@ class Objections:
         if why := no_consent(group):
             return Objection(f"{group.name} {why}", absent=absent)
         if absent:
-            return Objection(absent=True)
+            return Objection(f"{event.instance_id} is not in {group.name} any more", absent=True)
         if event.instance_id not in read_consents(self.reader.ec2, [group.name]):
-            return Objection(f"{event.instance_id} has no tag {INSIDE_TAG} any more")
+            return Objection(f"{event.instance_id} no longer runs with the tag {INSIDE_TAG}")
         return Objection(self.protection(event, group, facts.protected_instances))
 
     def protection(self, event: Event, group: Group, tagged: frozenset[str]) -> str:

@@ -874,8 +874,22 @@ def test_an_instance_that_ends_during_its_fault_is_a_proof(account: Account, ins
     proof = injection_of(event).proof
     assert proof
     assert (event.status, proof.by) == (Status.RUNNING, Way.GONE)
+    assert injection_of(event).end_request is None  # nobody has asked for that
     account.wait_for_recovery(WEB)
     assert account.event(WEB).status is (Status.GROUP_DELETED if deleted else Status.RECOVERED)
+
+
+def test_a_fault_ends_early_when_its_instance_leaves_its_group(account: Account, insides: Insides) -> None:
+    event = running(account, insides)
+    account.autoscaling.detach_instances(
+        InstanceIds=[event.instance_id], AutoScalingGroupName="web", ShouldDecrementDesiredCapacity=True
+    )
+    account.clock.forward(seconds=20)
+    wait(account)
+    request = injection_of(account.event(WEB)).end_request
+    assert request
+    assert request.why == f"{event.instance_id} is not in web any more"
+    assert [one.cancelled_at for one in insides.injected] == [request.at]
 
 
 def test_an_instance_that_has_left_its_group_stays_open(account: Account, insides: Insides) -> None:

@@ -18,6 +18,11 @@ USUAL_QUOTA = 1000
 _STREAMS = 4
 """Tables whose streams Notify reads, each separately."""
 
+_CALLS_OF_A_FAULT, _STREAMS_OF_FAULTS = 3, 2
+"""Besides its workflow, a fault inside an instance is followed by an event of its command, one of a probe, and its
+backstop; and Inject reads two streams.
+"""
+
 _SCHEDULED = 3
 """Watchdog, sweep and the retry of notifications."""
 
@@ -44,10 +49,12 @@ class Concurrency:
 
 def needed(settings: Settings) -> Mapping[str, int]:
     """Counts the functions that run at one time on a busy day, by purpose."""
+    inside = _CALLS_OF_A_FAULT * settings.max_in_flight + _STREAMS_OF_FAULTS
     return {
         "ticks": len(settings.calendars),
         "terminations": settings.max_in_flight,
         "notifications": _STREAMS,
+        **({"faults inside": inside} if settings.inside_instances else {}),
         "schedules": _SCHEDULED,
         "people": _PEOPLE,
         **({"benchmarks": _BENCHMARKS} if settings.benchmarks else {}),

@@ -353,6 +353,9 @@ def test_more_is_needed_where_more_goes_on_and_less_without_benchmarks() -> None
     assert sum(needed(replace(settings(), max_in_flight=50)).values()) == NEEDED + 45
     assert sum(needed(replace(settings(), calendars=TWO)).values()) == NEEDED + 1
     assert sum(needed(replace(settings(), benchmarks=False)).values()) < NEEDED
+    # Each fault in flight has its command's event, a probe's and its backstop; two streams have a call each.
+    inside = replace(settings(), inside_instances=True)
+    assert sum(needed(inside).values()) == NEEDED + 3 * settings().max_in_flight + 2
 
 
 def test_advised_concurrency_is_enough_and_more_than_the_present_one() -> None:

@@ -44,8 +44,7 @@ def _called(itself: Injector, event: dict[str, Any]) -> Iterator[Progress]:
     if "token" in event:
         yield itself.wait(event["event_id"], moments.parse(event["entered"]), event["token"])
     elif "due" in event:
-        if progress := itself.come_back(event["event_id"], moments.parse(event["due"])):
-            yield progress
+        yield itself.come_back(event["event_id"], moments.parse(event["due"]))
     elif "Records" in event:
         yield from _changed(itself, event["Records"])
     elif event["source"] == "aws.cloudwatch":

@@ -142,19 +142,23 @@ class Injector:
             self._answer(progress.event, token)
         return progress
 
-    def come_back(self, event_id: str, scheduled: datetime) -> Progress | None:
+    def come_back(self, event_id: str, scheduled: datetime) -> Progress:
         """Follows an event because its backstop calls, and arms the next one first: this call can die, too.
 
         Args:
-            scheduled: when the call was due, by EventBridge Scheduler's clock. A call that is very late, or meets a
-                wrong clock, only arms the next one: None.
+            scheduled: when the call was due, by EventBridge Scheduler's clock.
+
+        Raises:
+            ClockError: the call is very late, or this function's clock is wrong. The next one is armed, by this clock:
+                so Lambda must repeat this one.
         """
         now = self.clock()
         event = self._read(event_id)
         if is_over(event):
             return Progress(event)
         self.backstops.arm(event_id, next_backstop(now))
-        return None if clock_check.is_stale(scheduled, now) else self.follow(event_id, BACKSTOP_SECONDS)
+        clock_check.check(scheduled, now)
+        return self.follow(event_id, BACKSTOP_SECONDS)
 
     def command_changed(self, instance_id: str, at: datetime) -> Iterable[Progress]:
         """Follows the events of an instance on which a command has ended."""

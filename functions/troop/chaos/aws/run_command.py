@@ -64,6 +64,7 @@ class RunCommand:
                 Comment=comment,
                 TimeoutSeconds=int(DELIVERY.total_seconds()),
             )
+            return str(answer["Command"]["CommandId"])
         except ParamValidationError as error:  # the SDK itself has refused to send it
             raise CommandRefused(str(error)) from error
         except ClientError as error:
@@ -73,7 +74,8 @@ class RunCommand:
             raise CommandInDoubt(str(error)) from error
         except BotoCoreError as error:
             raise CommandInDoubt(str(error)) from error
-        return str(answer["Command"]["CommandId"])
+        except KeyError as error:  # such as the page of a proxy
+            raise CommandInDoubt(f"AWS's answer has no {error}") from error
 
     def read(self, instance_id: str, document: str, command_id: str, comment: str) -> Command:
         """Reads a command by its id; without one, finds it by its comment. The listing lags: a command that is missing

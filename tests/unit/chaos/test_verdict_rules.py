@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.chaos.build import at, event
+from tests.unit.chaos.build import at, event, injected, injection, replaced
 from troop.chaos.aws.event_items import from_item, to_item
 from troop.chaos.events import Event, Status, Watch
 from troop.chaos.hypothesis import Hypothesis
+from troop.chaos.injection import Proof, Way
 from troop.chaos.stages import Stages
 from troop.chaos.verdict import AlarmRecord, AlarmState, Verdict, VerdictValue
 from troop.chaos.verdict_rules import ALARM, INSUFFICIENT_DATA, OK, judge, repeated, settles_at, went_off
@@ -178,6 +179,92 @@ def test_without_a_recovery(status: Status, quiet: VerdictValue, loud: VerdictVa
 def test_the_span_begins_with_the_termination() -> None:
     outcome = verdict(recovered("errors"), QUIET)
     assert (outcome.since, outcome.until, outcome.at) == (KILLED, SETTLED, at("12:08:03"))
+
+
+# ------------------------------------------------------------------ lasting faults
+
+TIGHT = Hypothesis((), (), 5)
+GONE = injection(over_at=None, status="", after=None, proof=Proof(Way.GONE, at("12:00:35"), "the instance has ended"))
+SHORT = Watch(checks=9, whole=2, whole_since=at("12:01:31"), short_at=at("12:01:27"))
+
+
+@pytest.mark.parametrize(
+    ("ended", "value", "why"),
+    [
+        pytest.param(
+            injected(hypothesis=Hypothesis()),
+            HELD,
+            "the fault was over after 66 s, and the group whole 3 s later; the unit has no success alarms",
+            id="the instance stays",
+        ),
+        pytest.param(
+            injected(hypothesis=TIGHT),
+            HELD,
+            "the fault was over after 66 s, and the group whole 3 s later, within 5 s; the unit has no success alarms",
+            id="the time of the fault itself is no recovery",
+        ),
+        pytest.param(
+            injected(hypothesis=TIGHT, watch=SHORT, recovered_at=at("12:01:31")),
+            BROKEN,
+            "the recovery took at least 16 s; recovery_within is 5 s",
+            id="the recovery after the fault was too long",
+        ),
+        pytest.param(
+            injected(hypothesis=TIGHT, watch=Watch(checks=2, whole=2), recovered_at=at("12:01:31")),
+            UNKNOWN,
+            "the recovery took 0 s to 20 s; recovery_within is 5 s",
+            id="it may have been too long",
+        ),
+        pytest.param(
+            replaced(),
+            HELD,
+            "the group recovered in 140 s, within 300 s; the unit has no success alarms",
+            id="Troop has terminated the instance",
+        ),
+        pytest.param(
+            replaced(hypothesis=Hypothesis((), (), 120)),
+            BROKEN,
+            "the recovery took at least 136 s; recovery_within is 120 s",
+            id="the replacement was too slow",
+        ),
+        pytest.param(
+            injected(injection=GONE, recovered_at=at("12:01:35")),
+            HELD,
+            "the group recovered in 60 s, within 300 s; the unit has no success alarms",
+            id="the instance has ended by itself",
+        ),
+        pytest.param(
+            injected(status=Status.UNRECOVERED, recovered_at=None),
+            BROKEN,
+            "the group did not recover",
+            id="the group stays short after the fault",
+        ),
+        pytest.param(
+            replaced(status=Status.UNRECOVERED, recovered_at=None),
+            BROKEN,
+            "the group did not recover",
+            id="the group stays short after the replacement",
+        ),
+        pytest.param(
+            injected(status=Status.GROUP_DELETED, recovered_at=None),
+            UNKNOWN,
+            "the group was deleted before it recovered",
+            id="the group was deleted",
+        ),
+    ],
+)
+def test_the_verdict_on_a_lasting_fault(ended: Event, value: VerdictValue, why: str) -> None:
+    outcome = verdict(ended)
+    assert (outcome.value, outcome.why) == (value, why)
+    stored = from_item(to_item(replace(ended, verdict=outcome)))
+    assert repeated(stored) == outcome
+
+
+@pytest.mark.parametrize(("on", "off", "value"), [("12:00:05", "12:00:40", BROKEN), ("11:59", "12:00:05", HELD)])
+def test_alarms_count_from_the_request_to_inject(on: str, off: str, value: VerdictValue) -> None:
+    watched = injected(hypothesis=Hypothesis(("errors",)))
+    outcome = verdict(watched, alarm(("11:00", OK), (on, ALARM), (off, OK)))
+    assert (outcome.value, outcome.since) == (value, at("12:00:05"))
 
 
 # ------------------------------------------------------------------ settling

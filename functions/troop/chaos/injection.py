@@ -67,7 +67,8 @@ class Injection:
         unproven: why the end is not proven although its time is up, and why the instance was not terminated: the event
             stays open; "" otherwise.
         repair_at: when Troop was about to have the instance terminated, because the end is not proven; None before, and
-            if that was refused.
+            if that was refused, or the instance had ended before.
+        repairs: how many calls were about to send that request; 0 without ``repair_at``.
         proof: None until the end is proven. An event with an injection closes only with it, unless nothing was sent.
     """
 
@@ -83,6 +84,7 @@ class Injection:
     after: Probe | None = field(default=None, metadata=stored(omit=True))
     unproven: str = field(default="", metadata=stored(omit=True))
     repair_at: datetime | None = field(default=None, metadata=stored(omit=True))
+    repairs: int = field(default=0, metadata=stored(omit=True))
     proof: Proof | None = field(default=None, metadata=stored(omit=True))
 
     @property

@@ -266,7 +266,9 @@ def _before(event: Event, injection: Injection, fault: LastingFault, seen: Seen)
 
 def _during(event: Event, injection: Injection, fault: LastingFault, seen: Seen) -> Due:
     assert injection.ends_by
-    if injection.repair_at and not seen.spared:
+    if injection.repair_at:  # it may be terminated already: no probe can prove anything until that is known
+        if seen.spared:
+            return Due(Step.WAIT, wait=AGAIN)
         return Due(Step.REPAIR, injection.unproven or "its time was up")
     running = injection.over_at is None
     if running:

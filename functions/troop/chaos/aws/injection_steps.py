@@ -159,14 +159,27 @@ class InjectionSteps:
         )
 
     def repairing(self, event: Event, now: datetime) -> Event:
-        """Records that the request to terminate the instance is sent now, because the end of its fault is not proven.
-        So no proof can be recorded until AWS's answer is known.
+        """Records that a request to terminate the instance is sent now, because the end of its fault is not proven.
+        So no proof can be recorded until AWS's answer is known. The moment is that of the first request.
         """
+        assert event.injection
+        repairs = event.injection.repairs
+        update, values = "SET #injection.#repairs = :repairs", {":repairs": repairs + 1, **_RUNNING}
+        if repairs:
+            condition, values[":last"] = f"{_RUNS} AND #injection.#repairs = :last", repairs
+        else:
+            update += ", #injection.#repair_at = :now"
+            condition, values[":now"] = f"{_RUNS} AND attribute_not_exists(#injection.#repairs)", moments.iso(now)
+        return self._step(event, update, condition, values)
+
+    def ended_before(self, event: Event) -> Event:
+        """Records that the instance had ended before the only request to terminate it: Troop has not terminated it."""
+        assert event.injection
         return self._step(
             event,
-            "SET #injection.#repair_at = :now",
-            f"{_RUNS} AND attribute_not_exists(#injection.#repair_at)",
-            {":now": moments.iso(now), **_RUNNING},
+            "REMOVE #injection.#repair_at, #injection.#repairs",
+            f"{_RUNS} AND #injection.#repairs = :repairs",
+            {":repairs": event.injection.repairs, **_RUNNING},
         )
 
     def unproven(self, event: Event, why: str, in_doubt: bool = False) -> Event:
@@ -179,7 +192,7 @@ class InjectionSteps:
         update, condition = "SET #injection.#unproven = :why", _RUNS
         values = {":why": why[:LONGEST_NOTE], **_RUNNING}
         if not in_doubt and event.injection.repair_at:
-            update += " REMOVE #injection.#repair_at"
+            update += " REMOVE #injection.#repair_at, #injection.#repairs"
             condition += " AND #injection.#repair_at = :repair_at"
             values[":repair_at"] = moments.iso(event.injection.repair_at)
         elif not in_doubt:  # another call may be having it terminated right now
@@ -198,7 +211,7 @@ class InjectionSteps:
         return self._step(
             event,
             "SET #status = :terminated, terminated_at = :at, detail = :detail, os_shutdown = :shutdown"
-            " REMOVE #injection.#unproven, #injection.#repair_at",
+            " REMOVE #injection.#unproven, #injection.#repair_at, #injection.#repairs",
             _RUNS,
             values,
         )

@@ -43,6 +43,7 @@ from troop.chaos.injection_rules import (
     next_backstop,
 )
 from troop.chaos.probe import Probe, parse
+from troop.faults.fault import Answer
 from troop.faults.lasting_fault import LastingFault
 from troop.shared import moments
 from troop.shared.errors import MissingEventError
@@ -55,6 +56,8 @@ OBJECTION_LASTS = timedelta(seconds=15)
 
 REPAIR = "crash"
 """The termination with which an instance is repaired."""
+
+ENDS_ITSELF = "the instance is being terminated, and not by Troop"
 
 _MOST_STEPS = 40
 """More than any call takes; a defect must not loop."""
@@ -271,7 +274,8 @@ class _Call:
             if step.step is Step.OVER:
                 return replace(progress, event=event, wait=None)
             if step.step is Step.WAIT:
-                return replace(progress, event=event, wait=step.wait, unproven=seen.spared)
+                unproven = "" if seen.spared == ENDS_ITSELF else seen.spared  # a sweep counts it if that takes long
+                return replace(progress, event=event, wait=step.wait, unproven=unproven)
             if event.status is Status.CLAIMED and seen.now < event.at - GRACE:
                 raise clock_check.ClockError(f"{event_id} was claimed at {moments.iso(event.at)}, after this moment")
             try:
@@ -413,15 +417,16 @@ class _Call:
             if event.injection.unproven != spared:
                 event = steps.unproven(event, spared, in_doubt=repair_at is not None)
             return event, replace(seen, spared=spared), progress
-        if event.injection and event.injection.repair_at is None:
-            event = steps.repairing(event, seen.now)
+        event = steps.repairing(event, seen.now)
         try:
-            os_shutdown = self._terminate(event.instance_id)
+            answer, os_shutdown = self._terminate(event.instance_id)
         except TerminationRefused as refused:
             spared, in_doubt = f"AWS refused to terminate the instance: {refused}", refused.repeated
         except _UNREADABLE as error:
             spared, in_doubt = f"AWS did not terminate the instance: {error}", True
         else:
+            if answer is Answer.GONE and event.injection and event.injection.repairs == 1:
+                return steps.ended_before(event), replace(seen, ended=None, spared=ENDS_ITSELF), progress
             return self._repaired(event, why, os_shutdown, seen, progress)
         return steps.unproven(event, spared, in_doubt), replace(seen, spared=_brief(spared)), progress
 
@@ -440,14 +445,12 @@ class _Call:
         except _UNREADABLE as error:
             return _brief(f"it is not known whether the instance may be terminated: {error}")
 
-    def _terminate(self, instance_id: str) -> bool:
-        """Requests the termination; returns whether the operating system is shut down before it."""
+    def _terminate(self, instance_id: str) -> tuple[Answer, bool]:
+        """Requests the termination; returns the result, and whether the operating system is shut down before it."""
         try:
-            self.injector.terminator.terminate(REPAIR, instance_id)
+            return self.injector.terminator.terminate(REPAIR, instance_id), False
         except SkipRejected:
-            self.injector.terminator.terminate(REPAIR, instance_id, os_shutdown=True)
-            return True
-        return False
+            return self.injector.terminator.terminate(REPAIR, instance_id, os_shutdown=True), True
 
     def _over(self, event: Event, progress: Progress) -> Progress:
         """Answers the workflow whose token was stored when the last step was recorded. A later one looks by itself."""

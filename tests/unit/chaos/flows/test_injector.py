@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from botocore.exceptions import ReadTimeoutError
 
 from tests.unit.account.account import SETTINGS, WEB, Account, Call, Kill, before, calls, cuts
 from tests.unit.account.insides import PROBE, Insides
@@ -728,6 +729,63 @@ def test_a_refusal_of_aws_leaves_it_open(account: Account, insides: Insides, mon
         assert "UnauthorizedOperation" in injection_of(event).unproven
         assert injection_of(event).repair_at is None
         refused = False
+        assert over(account, insides).status is Status.TERMINATED
+
+
+def _ends_itself(account: Account, event: Event) -> None:
+    account.ec2.terminate_instances(InstanceIds=[event.instance_id])
+
+
+def _asks_twice(account: Account, event: Event) -> None:
+    come_back(account)
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "by", "status"),
+    [(_ends_itself, Way.GONE, Status.RUNNING), (_asks_twice, None, Status.TERMINATED)],
+)
+def test_an_instance_that_ends_before_the_request_was_not_terminated_by_troop(
+    account: Account, insides: Insides, monkeypatch: pytest.MonkeyPatch, meanwhile: Any, by: Way | None, status: Status
+) -> None:
+    """Unless it was another call of Troop that has terminated it in that moment."""
+    event = running(account, insides)
+    insides.forged = lambda reading: reading.update(stress=1)
+    left = [meanwhile]
+
+    def between(number: int, operation: str, call: Call) -> Any:
+        if operation == "TerminateInstances" and left:
+            left.pop()(account, event)
+        return insides(number, operation, call)
+
+    with calls(monkeypatch, between):
+        event = over(account, insides)
+    proof = injection_of(event).proof
+    assert (event.status, proof and proof.by, left) == (status, by, [])
+    assert (event.terminated_at is None) == (status is Status.RUNNING)
+    assert injection_of(event).repair_at is None
+
+
+def test_no_probe_proves_anything_while_a_request_to_terminate_is_in_doubt(
+    account: Account, insides: Insides, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    event = running(account, insides)
+    insides.forged = lambda reading: reading.update(stress=1)
+    lost = True
+
+    def lose(number: int, operation: str, call: Call) -> Any:
+        if operation == "TerminateInstances" and lost:
+            raise ReadTimeoutError(endpoint_url="https://ec2")
+        return insides(number, operation, call)
+
+    with calls(monkeypatch, lose):
+        assert injection_of(over(account, insides)).repair_at
+        insides.forged = lambda reading: None
+        for _ in range(4):
+            come_back(account)
+            account.clock.forward(seconds=60)
+        event = account.event(WEB)
+        assert (event.status, injection_of(event).proof) == (Status.RUNNING, None)
+        lost = False
         assert over(account, insides).status is Status.TERMINATED
 
 

@@ -113,7 +113,7 @@ STUCK: dict[str, Any] = {"command": RUNS, "cancelled": True, "ended": False}
 LEFT: dict[str, Any] = {"command": RUNS, "objection": ABSENT}
 SPARED: dict[str, Any] = {"ended": False, "spared": "it is protected"}
 KILLED = injected("kill", **OVER)
-ASKED = injected("kill", signal="SIGTERM", **OVER)
+FAREWELL = injected("kill", signal="SIGTERM", **OVER)
 """A process that can end in its own way, by SIGTERM."""
 
 TABLE: dict[str, list[tuple[str, Event, Seen, Step]]] = {
@@ -181,8 +181,8 @@ TABLE: dict[str, list[tuple[str, Event, Seen, Step]]] = {
     "killed": [
         ("it is not back at once", KILLED, after(70, objection=FINE), Step.WAIT),
         ("it has some time", KILLED, after(71, objection=FINE), Step.SEND_PROBE),
-        ("one that can say farewell has more", ASKED, after(90, objection=FINE), Step.WAIT),
-        ("but not for ever", ASKED, after(91, objection=FINE), Step.SEND_PROBE),
+        ("one that can say farewell has more", FAREWELL, after(90, objection=FINE), Step.WAIT),
+        ("but not for ever", FAREWELL, after(91, objection=FINE), Step.SEND_PROBE),
         ("it has until its end to come back", killed(70, 0), after(179, objection=FINE), Step.SEND_PROBE),
         ("then it is repaired", killed(70, 0), after(190, objection=FINE, ended=False), Step.REPAIR),
         ("it is over when it is back", killed(81, 1), after(82, objection=FINE), Step.RECORD_PROOF),
@@ -328,7 +328,7 @@ def test_every_deadline_is_within_two_minutes_of_the_end(claim: Event) -> None:
 
 
 @given(st.sampled_from([None, ANSWERED, SENT]), everything_seen)
-def test_nothing_is_injected_without_a_clean_probe_a_backstop_and_a_look(before: Probe | None, seen: Seen) -> None:
+def test_a_fault_needs_a_clean_probe_a_backstop_and_no_objection(before: Probe | None, seen: Seen) -> None:
     if due(event(before=before), seen).step is Step.INJECT:
         assert before is ANSWERED
         assert seen.armed

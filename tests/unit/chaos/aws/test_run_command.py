@@ -128,7 +128,7 @@ def test_aws_certainly_refuses(commands: RunCommand, wire: Wire, status: int, co
     assert len(wire.requests) == 1
 
 
-def test_what_the_sdk_does_not_send_is_refused(commands: RunCommand, wire: Wire) -> None:
+def test_parameters_that_the_sdk_does_not_send_are_refused(commands: RunCommand, wire: Wire) -> None:
     wrong: Any = {"CPU": None}
     with pytest.raises(CommandRefused, match="CPU"):
         commands.send(DOCUMENT, INSTANCE, wrong, COMMENT)
@@ -163,7 +163,7 @@ def test_nobody_knows_whether_aws_has_it_and_it_is_not_sent_again(
     assert len(wire.requests) == 1
 
 
-def test_what_does_no_harm_twice_is_repeated(commands: RunCommand, wire: Wire) -> None:
+def test_probes_are_sent_again(commands: RunCommand, wire: Wire) -> None:
     wire.answers = [_error(400, "ThrottlingException"), SENT]
     assert commands.send(DOCUMENT, INSTANCE, {}, COMMENT, once=False) == COMMAND
     wire.answers = [_error(500, "InternalServerError")] * QUICK_ATTEMPTS
@@ -183,15 +183,15 @@ def _page(*invocations: dict[str, Any], token: str = "") -> tuple[int, Any]:
     return 200, {"CommandInvocations": list(invocations)} | ({"NextToken": token} if token else {})
 
 
-def test_a_command_without_an_id_is_found_by_its_comment_on_any_page(commands: RunCommand, wire: Wire) -> None:
+def test_a_comment_identifies_a_command_on_every_page(commands: RunCommand, wire: Wire) -> None:
     other = _invocation("e2" * 32, CommandId="22222222-2222-3333-4444-555555555555")
     wire.answers = [_page(other, token="more"), _page(token="most"), _page(other, _invocation(COMMENT))]
     assert commands.read(INSTANCE, DOCUMENT, "", COMMENT) == Command(COMMAND, "Success")
-    asked = {"InstanceId": INSTANCE, "Details": True, "Filters": [{"key": "DocumentName", "value": DOCUMENT}]}
+    request = {"InstanceId": INSTANCE, "Details": True, "Filters": [{"key": "DocumentName", "value": DOCUMENT}]}
     assert wire.requests == [
-        ("ListCommandInvocations", asked),
-        ("ListCommandInvocations", asked | {"NextToken": "more"}),
-        ("ListCommandInvocations", asked | {"NextToken": "most"}),
+        ("ListCommandInvocations", request),
+        ("ListCommandInvocations", request | {"NextToken": "more"}),
+        ("ListCommandInvocations", request | {"NextToken": "most"}),
     ]
 
 

@@ -82,11 +82,11 @@ def parse_choices(value: Any) -> tuple[Choice, ...]:
     Raises:
         BadValue: it is empty, or names a fault, a parameter or a value that does not exist.
     """
+    if isinstance(value, str) and len(value) > LONGEST:  # before anything is made of it
+        raise values.BadValue(f"at most {LONGEST:,} characters")
     parts = [words for one in value.split(",") if (words := one.split())] if isinstance(value, str) else []
     if not parts:
         raise values.BadValue(f"one or more of {', '.join(faults.names())}, separated by commas")
-    if len(value) > LONGEST:
-        raise values.BadValue(f"at most {LONGEST:,} characters")
     by_effect = {choice.effect: choice for choice in map(_choice, parts)}
     order = faults.names()
     return tuple(sorted(by_effect.values(), key=lambda choice: (order.index(choice.name), choice.parameters)))

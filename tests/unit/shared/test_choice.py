@@ -54,6 +54,7 @@ def test_sets_are_stored_as_text_in_one_form(written: str, one_form: str) -> Non
         (None, f"one or more of {ALL}, separated by commas"),
         (["crash"], f"one or more of {ALL}, separated by commas"),
         ("crash, " * 200, "at most 1,000 characters"),
+        (" , " * 400, "at most 1,000 characters"),
         ("explode", f"one of {ALL}"),
         ("Crash", f"one of {ALL}"),
         ("crash drain", "crash with words such as seconds=60, each once"),

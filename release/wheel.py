@@ -12,7 +12,7 @@ from pathlib import Path
 from release.relocation import relocate
 
 GENERATORS = (
-    *("alarms_doc", "bench_reference", "bench_schema", "controls_doc", "generated", "metrics_doc"),
+    *("alarms_doc", "bench_reference", "bench_schema", "controls_doc", "faults_doc", "generated", "metrics_doc"),
     *("notifications_doc", "openapi", "reference_doc", "report_schema", "roles_doc", "settings_doc"),
 )
 """Modules of ``infra`` that write documents of the checkout."""

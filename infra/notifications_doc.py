@@ -122,7 +122,7 @@ _ENDS: Mapping[Status, Mapping[str, Any]] = {
         "launch_failure": "The image id '[ami-0123456789abcdef0]' does not exist. Launching EC2 instance failed.",
     },
     Status.GROUP_DELETED: {"detail": "the group is gone"},
-    Status.ABANDONED: {"terminated_at": None, "os_shutdown": None, "detail": "chaos was halted first"},
+    Status.ABANDONED: {"terminated_at": None, "os_shutdown": None, "detail": "chaos was halted"},
 }
 _INJECTION = Injection(
     parameters={"delay": "200", "jitter": "10", "sources": "ALL", "direction": "egress", "seconds": "300"},

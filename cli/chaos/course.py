@@ -109,7 +109,7 @@ def _fault_steps(event: Mapping[str, Any], injection: Mapping[str, Any], began: 
     if before := injection["before"]:
         words = before["failure"] or ("no answer" if before["reading"] is None else "the instance answered")
         at = before["answered_at"] or before["sent_at"]
-        yield Step("before", f"probe before the fault: {words}", at, BEFORE)
+        yield Step("before", f"the probe: {words}", at, BEFORE)
     if not began:
         return
     yield _step("injected", f"{fault(event)} was injected into {event['instance_id']}", began, began)

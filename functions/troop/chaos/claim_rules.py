@@ -77,7 +77,7 @@ def switched_off(switch: Switch) -> str:
     """Returns why a claim is abandoned if the switch was changed before the termination."""
     if switch.itself:
         return switch.itself.in_brief
-    return f"chaos was {'halted' if switch.halted else 'leashed'} first"
+    return f"chaos was {'halted' if switch.halted else 'leashed'}"
 
 
 def abandon_reason(event: Event) -> AbandonReason | None:

@@ -56,7 +56,10 @@ def none_fit(inside: Inside, instance_ids: Iterable[str]) -> str:
     if any(map(inside.allows, left)):
         return ""
     steps: tuple[tuple[Callable[[str], bool], str], ...] = (
-        (inside.consents.__contains__, f"has no instance with the tag {INSIDE_TAG}: it reaches new instances only"),
+        (
+            inside.consents.__contains__,
+            f"has no instance with the tag {INSIDE_TAG}: the group's tag reaches new instances only",
+        ),
         (lambda one: one not in inside.hits, "has only instances that have had a fault inside before"),
     )
     for fits, words in steps:

@@ -88,7 +88,9 @@ def assess(
     serving = group.served(healthy)
     capacity = sum(i.weight for i in serving)
     victim_serves = any(i.instance_id == event.instance_id for i in serving)
-    detail = f"capacity {capacity} of {needed} in service" + (", including the victim" if victim_serves else "")
+    detail = f"capacity {capacity} of {needed} in service" + (
+        ", including the instance that was hit" if victim_serves else ""
+    )
     if capacity >= needed and (event.victim_stays or not victim_serves):
         watch = Watch(checks, event.watch.whole + 1, event.watch.whole_since or now, now, event.watch.short_at)
         if watch.whole >= CHECKS_NEEDED:

@@ -50,8 +50,9 @@ def judge(event: Event, alarms: Sequence[AlarmRecord], at: datetime, until: date
     """Gives the verdict on an event that has ended.
 
     BROKEN: an alarm was in ALARM at a moment of the span, the group did not recover, or its recovery certainly took
-    longer than ``recovery_within``. UNKNOWN: none of these, but what is recorded cannot exclude them. HELD: the rest.
-    Moments count in milliseconds, as they are stored.
+    longer than ``recovery_within``. UNKNOWN: none of these, but what is recorded cannot exclude them, or the command of
+    a lasting fault did not run to its end and the instance stays. HELD: the rest. Moments count in milliseconds, as
+    they are stored.
 
     Args:
         event: one with a status of :data:`JUDGED`, and everything that its recovery has recorded.
@@ -110,6 +111,12 @@ def _open_questions(event: Event, hypothesis: Hypothesis) -> Iterator[str]:
     bounds, limit = recovery_bounds(event), hypothesis.recovery_within
     if bounds and limit is not None and bounds[0] <= limit < bounds[1]:
         yield f"the recovery took {_seconds(bounds[0])} to {_seconds(bounds[1])}; recovery_within is {limit} s"
+    injection = event.injection
+    if injection and event.victim_stays and injection.status != "Success":
+        if injection.end_request:
+            yield f"the fault was ended early: {injection.end_request.why}"
+        else:
+            yield f"the fault's command ended as {injection.status}: the instance may not have felt all of the fault"
 
 
 def _in_alarm(records: Iterable[AlarmRecord], since: datetime, until: datetime) -> Iterator[str]:
@@ -143,7 +150,9 @@ def _praise(event: Event) -> str:
     recovered = f"the group recovered in {_seconds(bounds[1])}" if bounds else "the group recovered"
     if bounds and event.victim_stays and event.hit_at and event.recovers_from:
         lasted = (_stored(event.recovers_from) - _stored(event.hit_at)).total_seconds()
-        recovered = f"the fault was over after {_seconds(lasted)}, and the group whole {_seconds(bounds[1])} later"
+        recovered = (
+            f"the fault was proven over after {_seconds(lasted)}, and the group whole {_seconds(bounds[1])} later"
+        )
     if event.hypothesis and event.hypothesis.recovery_within is not None:
         recovered += f", within {event.hypothesis.recovery_within} s"
     if event.hypothesis is None:

@@ -326,7 +326,7 @@ CASES: list[Case] = [
     Case(
         inside,
         "inside",
-        "web has no instance with the tag troop:inside: it reaches new instances only",
+        "web has no instance with the tag troop:inside: the group's tag reaches new instances only",
         lasting(inside=Inside()),
         lasting(inside=replace(FIT, consents={ALL_THREE[2]: "install"})),
     ),
@@ -432,13 +432,9 @@ CASES: list[Case] = [
     Case(
         already_today,
         "already-today",
-        "had its claim of 2026-11-20, which was abandoned: chaos was leashed first",
-        {
-            "state": UnitState(
-                last_day=date(2026, 11, 19), abandoned=AbandonedClaim(FRIDAY, "x", "chaos was leashed first")
-            )
-        },
-        {"state": UnitState(abandoned=AbandonedClaim(date(2026, 11, 19), "x", "chaos was leashed first"))},
+        "had its claim of 2026-11-20, which was abandoned: chaos was leashed",
+        {"state": UnitState(last_day=date(2026, 11, 19), abandoned=AbandonedClaim(FRIDAY, "x", "chaos was leashed"))},
+        {"state": UnitState(abandoned=AbandonedClaim(date(2026, 11, 19), "x", "chaos was leashed"))},
     ),
     Case(
         too_late,

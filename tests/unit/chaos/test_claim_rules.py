@@ -143,7 +143,7 @@ def test_stale_claim_is_reconciled_with_the_state_of_its_instance(
 def test_why_a_claim_came_to_nothing_is_a_code(
     status: Status, cause: AbandonReason | None, expected: AbandonReason | None
 ) -> None:
-    assert abandon_reason(event(status=status, cause=cause, detail="chaos was halted first")) is expected
+    assert abandon_reason(event(status=status, cause=cause, detail="chaos was halted")) is expected
 
 
 def test_steps_lead_from_the_claim_to_an_end_and_never_back() -> None:

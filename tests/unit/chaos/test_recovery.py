@@ -129,7 +129,9 @@ def test_whole(case: str, seen: Group, changes: dict[str, Any], is_whole: bool) 
 def test_the_detail_says_how_much_is_missing() -> None:
     assert assessment(DEGRADED, seconds(5)).detail == "capacity 2 of 3 in service"
     with_victim = serving(VICTIM, instance(1), instance(2))
-    assert assessment(with_victim, seconds(5)).detail == "capacity 3 of 3 in service, including the victim"
+    assert (
+        assessment(with_victim, seconds(5)).detail == "capacity 3 of 3 in service, including the instance that was hit"
+    )
 
 
 ALL = frozenset(instance(n).instance_id for n in range(1, 4))

@@ -128,7 +128,7 @@ def worlds(draw: st.DrawFn) -> tuple[Account, Settings, datetime]:
     now = datetime.combine(draw(st.sampled_from(DAYS)), draw(st.sampled_from(TIMES)), UTC)
     passed = draw(often(None, -1, 0, 1, 2, 5))
     last = None if passed is None else now.date() - timedelta(days=passed)
-    spent = None if last is None else AbandonedClaim(last, "x", "chaos was leashed first")
+    spent = None if last is None else AbandonedClaim(last, "x", "chaos was leashed")
     abandoned = draw(often(None, spent))
     state = UnitState(None if abandoned else last, draw(often(None, "2026-10-01#x")), abandoned=abandoned)
     read = account(

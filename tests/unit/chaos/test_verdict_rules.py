@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.chaos.build import at, event, injected, injection, replaced
+from tests.unit.chaos.build import at, event, injected, injection, replaced, still_there
 from troop.chaos.aws.event_items import from_item, to_item
 from troop.chaos.events import Event, Status, Watch
 from troop.chaos.hypothesis import Hypothesis
-from troop.chaos.injection import Proof, Way
+from troop.chaos.injection import EndRequest, Proof, Way
 from troop.chaos.stages import Stages
 from troop.chaos.verdict import AlarmRecord, AlarmState, Verdict, VerdictValue
 from troop.chaos.verdict_rules import ALARM, INSUFFICIENT_DATA, OK, judge, repeated, settles_at, went_off
@@ -166,6 +166,30 @@ def test_an_event_of_an_earlier_version_says_that_it_had_no_hypothesis() -> None
     assert outcome.why == "the group recovered in 120 s; an earlier version claimed it, without a hypothesis"
 
 
+def test_a_fault_that_did_not_last_shows_nothing_about_a_unit_that_stayed_whole() -> None:
+    request = EndRequest(at("12:00:40"), "chaos was halted")
+    ended_early = injection(end_request=request, status="Cancelled")
+    outcome = verdict(injected(injection=ended_early, verdict=None))
+    assert (outcome.value, outcome.why) == (UNKNOWN, "the fault was ended early: chaos was halted")
+    outcome = verdict(injected(injection=injection(status="Failed"), verdict=None))
+    assert outcome.value is UNKNOWN
+    assert outcome.why == "the fault's command ended as Failed: the instance may not have felt all of the fault"
+
+
+def test_a_fault_with_a_late_end_request_has_lasted() -> None:
+    request = EndRequest(at("12:01:04"), "chaos was halted")
+    outcome = verdict(injected(injection=injection(end_request=request), verdict=None))
+    assert (outcome.value, outcome.why) == (
+        HELD,
+        "the fault was proven over after 66 s, and the group whole 3 s later, within 300 s; "
+        "the unit has no success alarms",
+    )
+
+
+def test_an_instance_that_was_replaced_is_a_loss_that_the_unit_survived() -> None:
+    assert verdict(replaced(injection=still_there(status="Failed"), verdict=None)).value is HELD
+
+
 @pytest.mark.parametrize(
     ("status", "quiet", "loud"), [(Status.UNRECOVERED, BROKEN, BROKEN), (Status.GROUP_DELETED, UNKNOWN, BROKEN)]
 )
@@ -194,13 +218,14 @@ SHORT = Watch(checks=9, whole=2, whole_since=at("12:01:31"), short_at=at("12:01:
         pytest.param(
             injected(hypothesis=Hypothesis()),
             HELD,
-            "the fault was over after 66 s, and the group whole 3 s later; the unit has no success alarms",
+            "the fault was proven over after 66 s, and the group whole 3 s later; the unit has no success alarms",
             id="the instance stays",
         ),
         pytest.param(
             injected(hypothesis=TIGHT),
             HELD,
-            "the fault was over after 66 s, and the group whole 3 s later, within 5 s; the unit has no success alarms",
+            "the fault was proven over after 66 s, and the group whole 3 s later, within 5 s; "
+            "the unit has no success alarms",
             id="the time of the fault itself is no recovery",
         ),
         pytest.param(

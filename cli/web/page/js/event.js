@@ -178,7 +178,7 @@ function verdictPanel(event) {
       h("p", { class: "muted small" }, "Watched from ", moment(verdict.since), " to ", moment(verdict.until), "."),
       h("ul", { class: "alarms" }, verdict.alarms.map(alarmOf)),
     ],
-    verdict && !verdict.alarms.length && h("p", { class: "muted small" }, "The unit had no success alarms: its recovery alone decided."),
+    verdict && !verdict.alarms.length && h("p", { class: "muted small" }, "The unit had no success alarms."),
   );
 }
 

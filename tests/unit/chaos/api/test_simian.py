@@ -263,7 +263,7 @@ def test_two_concurrent_repeats_of_an_abandoned_request_make_one(
 @pytest.mark.parametrize(
     ("against", "status", "words"),
     [
-        (_leashed, 500, "chaos was leashed first"),
+        (_leashed, 500, "chaos was leashed"),
         (_foreign, 410, "terminated by somebody else"),
         (_standby, 403, "is no longer fit to be terminated"),
         (_opted_out, 403, "opted-out: "),

@@ -283,8 +283,8 @@ def test_a_member_that_joined_since_the_claim_has_its_say(account: Account) -> N
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda account: account.switch(leashed=True), "leashed first"),
-        (lambda account: account.switch(halted=True, leashed=False), "halted first"),
+        (lambda account: account.switch(leashed=True), "chaos was leashed"),
+        (lambda account: account.switch(halted=True, leashed=False), "chaos was halted"),
         (lambda account: account.policy("web", opt_out=True), "opted-out"),
         (_protect, "protected"),
         (_shield, "protected by EC2"),

@@ -70,7 +70,7 @@ def test_a_scheduled_claim_has_used_up_its_day(account: Account, monkeypatch: py
     assert account.decide()["count"] == 0
     decision = account.decisions()["web"]
     assert decision["reason"] == "already-today"
-    assert decision["detail"] == "had its claim of 2026-11-20, which was abandoned: chaos was leashed first"
+    assert decision["detail"] == "had its claim of 2026-11-20, which was abandoned: chaos was leashed"
     unit = get("/groups/web")
     assert (unit["last_day"], unit["next_possible"]) == (None, "2026-11-23T17:00:00.000Z")
     account.switch(leashed=True)

@@ -146,7 +146,7 @@ def test_from_the_claim_to_the_proof_and_the_recovery(account: Account, insides:
     assert event.recovery_seconds is not None
     assert event.recovery_seconds < 10
     assert event.verdict
-    assert event.verdict.why.startswith("the fault was over after ")
+    assert event.verdict.why.startswith("the fault was proven over after ")
     assert account.count("in-flight") == 0
 
 

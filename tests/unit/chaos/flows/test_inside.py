@@ -180,7 +180,7 @@ def test_an_instance_on_which_nothing_was_sent_can_be_hit_again(
     consenting(account, managed, size=1, tags=CPU | {"troop:min_healthy": "1"})
     account.terminate(account.item("web"))
     event = account.event(WEB)
-    account.events.close(event, status, "chaos was halted first")
+    account.events.close(event, status, "chaos was halted")
     assert "event_id" not in account.state(f"hit#{event.instance_id}")
     assert account.count("in-flight") == 0
     posted, answer = post(method="cpu")

@@ -333,7 +333,7 @@ def test_the_course_of_a_lasting_fault_up_to_its_proof(run: Run, api: FakeApi) -
     assert "method latency delay=200 jitter=10 sources=ALL direction=egress seconds=60" in shown
     assert "installed, and stays jq, at" in shown
     for step in (
-        "before probe before the fault: the instance answered",
+        "before the probe: the instance answered",
         "0 s latency delay=200 jitter=10 sources=ALL direction=egress seconds=60 was injected",
         "63 s the command was over (Success, which proves nothing)",
         "66 s proven to be over: a probe found no trace of it",

@@ -238,7 +238,7 @@ def test_a_lasting_fault_is_confirmed_injected_and_proven_over(run: Run, api: Fa
     lines = result.stdout.splitlines()
     assert any(line.startswith("claimed: i-00000000000000000 of web") for line in lines)
     assert lines[-6:] == [
-        "before: probe before the fault: the instance answered",
+        "before: the probe: the instance answered",
         "after 0 s: latency delay=200 jitter=10 sources=ALL direction=egress seconds=60 was injected into "
         "i-00000000000000000",
         "after 63 s: the command was over (Success, which proves nothing)",

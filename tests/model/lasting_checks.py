@@ -189,13 +189,13 @@ class LastingChecks:
         if status != was and status not in ("CLAIMED", "RUNNING", "TERMINATED", "LEASHED"):
             self._closed(event, was)
         is_new = status == "TERMINATED" and was == "RUNNING"
-        if is_new and event["instance_id"] not in self.repaired and not self._may_have_ended(event):
+        if is_new and event["instance_id"] not in self.repaired and not self._may_have_ended(event, earlier):
             self.fail(f"{event_id} is TERMINATED, and Troop has not terminated {event['instance_id']}")
 
-    def _may_have_ended(self, event: Item) -> bool:
-        """Whether an instance has ended: by a request whose answer was lost, or in the moment before the request."""
+    def _may_have_ended(self, event: Item, earlier: Item) -> bool:
+        """Whether an instance has ended, and Troop cannot know whether one of its several requests has done it."""
         instance = self._world.fleet.instances.get(event["instance_id"])
-        return instance is None or instance.state == "terminated"
+        return earlier.get("repairs", 0) > 1 and (instance is None or instance.state == "terminated")
 
     def _only_once(self, event_id: str, earlier: Item, now: Item) -> None:
         """What is on record about a fault stays as it is."""

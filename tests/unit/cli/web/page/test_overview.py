@@ -96,7 +96,7 @@ def test_needs_of_a_person_come_first_with_the_most_urgent_on_top(looking: Looki
     world.add("bad", problem="tag troop:probability is 'often'")
     lost = event("orders", today(), "UNRECOVERED", detail="capacity 1 of 2", recovery_seconds=None)
     lost["launch_failure"] = "Launch template does not exist"
-    lost["terminated_at"] = moments.iso(datetime.now(UTC) - timedelta(minutes=31))
+    lost["terminated_at"] = lost["hit_at"] = moments.iso(datetime.now(UTC) - timedelta(minutes=31))
     world.events = [lost]
     page = opened(looking)
     urgent = tile(page, "What needs a person")
@@ -105,7 +105,7 @@ def test_needs_of_a_person_come_first_with_the_most_urgent_on_top(looking: Looki
     expect(rows.nth(0)).to_contain_text(
         "Last tick came at 23 Nov 2026, 09:00:00 UTC; 3 have been due", ignore_case=True
     )
-    expect(rows.nth(1)).to_contain_text("orders: 3 of 3 in service, terminated 31 minutes ago.")
+    expect(rows.nth(1)).to_contain_text("orders: 3 of 3 in service, hit 31 minutes ago.")
     expect(rows.nth(1)).to_contain_text("Launch template does not exist.")
     expect(rows.nth(2).get_by_role("link", name="runbook")).to_have_attribute(
         "href", "https://wiki.example/runbook#who-receives-alarms"
@@ -232,7 +232,7 @@ def test_no_part_waits_for_another_and_each_shows_that_it_loads(
     monkeypatch.setattr(looking.world, "request", slow)
     page = opened(looking)
     try:
-        expect(tile(page, "Today")).to_contain_text("No termination so far.")
+        expect(tile(page, "Today")).to_contain_text("No hit so far.")
         expect(tile(page, "Cost")).to_contain_text("this month")
         heights = page.evaluate(HEIGHTS)
         for title in ("Units", "Next", "What needs a person"):

@@ -13,6 +13,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
 from troop.chaos.injection_rules import DELIVERY, NO_COMMAND, Command
+from troop.shared.aws.throttling import is_throttled
 
 _UNCERTAIN = frozenset({408})
 """HTTP statuses of 400 to 499 with which AWS may have accepted a request all the same: Request Timeout."""
@@ -22,7 +23,15 @@ _STDERR = "\n----------ERROR-------\n"
 
 
 class CommandRefused(Exception):
-    """AWS has certainly not accepted the command, so that it does not run. The text is from AWS."""
+    """AWS has certainly not accepted the command, so that it does not run. The text is from AWS.
+
+    Attributes:
+        throttled: AWS has too many requests now, and may accept a later one.
+    """
+
+    def __init__(self, words: str, throttled: bool = False) -> None:
+        self.throttled = throttled
+        super().__init__(words)
 
 
 class CommandInDoubt(Exception):
@@ -70,7 +79,7 @@ class RunCommand:
         except ClientError as error:
             status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
             if 400 <= status < 500 and status not in _UNCERTAIN:
-                raise CommandRefused(str(error)) from error
+                raise CommandRefused(str(error), is_throttled(error)) from error
             raise CommandInDoubt(str(error)) from error
         except BotoCoreError as error:
             raise CommandInDoubt(str(error)) from error

@@ -380,6 +380,8 @@ class _Call:
         except CommandInDoubt:
             return event, NO_COMMAND
         except CommandRefused as refused:
+            if refused.throttled:  # it is sent again, as one without a known answer
+                return event, NO_COMMAND
             failed = replace(probe, answered_at=injector.clock(), failure=_brief(f"AWS refused it: {refused}"))
             return injector.steps.probe_answered(event, failed), NO_COMMAND
         return injector.steps.probe_sent(event, command_id), Command(command_id, "Pending")

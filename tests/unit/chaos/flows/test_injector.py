@@ -837,9 +837,12 @@ def test_a_silent_instance_has_no_fault(account: Account, insides: Insides) -> N
     assert "no answer within 60 s" in event.detail
 
 
-def test_a_probe_that_was_lost_is_sent_again(account: Account, insides: Insides) -> None:
+@pytest.mark.parametrize("answer", [("InternalServerError", 500), ("ThrottlingException", 400)])
+def test_a_probe_that_aws_has_not_taken_is_sent_again(
+    account: Account, insides: Insides, answer: tuple[str, int]
+) -> None:
     claimed(account, insides)
-    insides.refusals[PROBE] = "InternalServerError", 500
+    insides.refusals[PROBE] = answer
     wait(account)
     assert account.event(WEB).status is Status.CLAIMED
     insides.refusals.clear()

@@ -27,6 +27,12 @@ concurrent sweeps are harmless, but useless.
 REAPER = f"cron(4/{MINUTES} * * * ? *)"
 """Leftovers of a benchmark exist at most this long beyond its time."""
 
+FAULTS = f"cron(12/{MINUTES} * * * ? *)"
+"""A fault whose workflow and backstop were both lost, such as while the deployment was changed, does not stay open."""
+
+DUE: Mapping[str, str] = {"due": "<aws.scheduler.scheduled-time>"}
+"""The payload of a round of open faults: a clock to compare the function's own with."""
+
 REDRIVE = "cron(12 * * * ? *)"
 """A notification that failed for all hours in which Lambda retries can wait for another hour."""
 

@@ -144,6 +144,7 @@ INSIDE: Mapping[str, tuple[str, str]] = {
         "call Inject again although a workflow has died. Only schedules of their own group can; Inject creates them in "
         "that group only",
     ),
+    "FaultsSchedule": ("Schedule of Inject", "calls it for all faults that are not over"),
 }
 
 _SHARED_ACTIONS = frozenset({"xray:PutTelemetryRecords", "xray:PutTraceSegments"})

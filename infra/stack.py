@@ -27,7 +27,19 @@ from infra.keys import set_data_key
 from infra.notifications import Notifications
 from infra.observers import make_observers
 from infra.on_demand import OnDemandWorkflow
-from infra.periodic_schedules import LETTER, REAPER, REDRIVE, SWEEP, SWEPT, WATCHDOG, WRITTEN, Call, Calls
+from infra.periodic_schedules import (
+    DUE,
+    FAULTS,
+    LETTER,
+    REAPER,
+    REDRIVE,
+    SWEEP,
+    SWEPT,
+    WATCHDOG,
+    WRITTEN,
+    Call,
+    Calls,
+)
 from infra.queries import Queries
 from infra.schedules import Schedules
 from infra.settings import DeploymentSettings, feature_flags
@@ -134,6 +146,8 @@ class TroopStack(cdk.Stack):
             Call("WatchdogSchedule", "watchdog", self.observers.watchdog, WATCHDOG),
             Call("SweepSchedule", "sweep", self.chaos.sweep, SWEEP, SWEPT),
         ]
+        if self.injections:
+            calls.append(Call("FaultsSchedule", "round of open faults", self.injections.inject, FAULTS, DUE))
         if settings.weekly_letter:
             zone = settings.chaos.calendars["default"].time_zone
             notify = self.notifications.notify

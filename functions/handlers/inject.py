@@ -28,9 +28,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Takes the steps that are due -> ``{"events": {id: status}}`` of the events that it was about.
 
     The workflow sends ``{"event_id", "entered", "token"}``, and waits for the answer to its token ``{"event_id",
-    "status", "settles_at"}``, not for this one. A backstop sends ``{"event_id", "due"}``. Of an event of Systems
-    Manager or CloudWatch only names and moments are used; of ``{"Records"}`` of the tables ``State`` and ``GroupTags``
-    only units.
+    "status", "settles_at"}``, not for this one. A backstop sends ``{"event_id", "due"}``, a round of all open faults
+    ``{"due"}``. Of an event of Systems Manager or CloudWatch only names and moments are used; of ``{"Records"}`` of the
+    tables ``State`` and ``GroupTags`` only units.
     """
     statuses = {}
     for progress in _called(injector(context.invoked_function_arn), event):
@@ -43,6 +43,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 def _called(itself: Injector, event: dict[str, Any]) -> Iterator[Progress]:
     if "token" in event:
         yield itself.wait(event["event_id"], moments.parse(event["entered"]), event["token"])
+    elif event.keys() == {"due"}:
+        yield from itself.go_round(moments.parse(event["due"]))
     elif "due" in event:
         yield itself.come_back(event["event_id"], moments.parse(event["due"]))
     elif "Records" in event:

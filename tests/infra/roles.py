@@ -253,6 +253,8 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
     "SweepScheduleRole": allow("<Sweep.Arn>", "lambda:InvokeFunction")
     | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
+    "FaultsScheduleRole": allow("<Inject.Arn>", "lambda:InvokeFunction")
+    | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
     "RedriveScheduleRole": allow("<Notify.Arn>", "lambda:InvokeFunction")
     | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
 }

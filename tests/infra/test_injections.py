@@ -31,13 +31,14 @@ MORE = {
     "AWS::CloudWatch::Alarm": 1,
     "AWS::Events::Rule": 1,
     "AWS::IAM::Policy": 1,
-    "AWS::IAM::Role": 2,
+    "AWS::IAM::Role": 3,
     "AWS::Lambda::EventInvokeConfig": 1,
     "AWS::Lambda::EventSourceMapping": 2,
     "AWS::Lambda::Function": 1,
     "AWS::Lambda::Permission": 2,
     "AWS::Logs::LogGroup": 1,
     "AWS::SSM::Document": 1,
+    "AWS::Scheduler::Schedule": 1,
     "AWS::Scheduler::ScheduleGroup": 1,
 }
 PATTERN_CHARACTERS, RULES_OF_A_BUS = 2048, 300

@@ -214,7 +214,7 @@ def _managed(template: Template) -> dict[str, object]:
     }
 
 
-SCHEDULED = ("Schedules", "WatchdogSchedule", "SweepSchedule", "RedriveSchedule", "ReaperSchedule")
+SCHEDULED = ("Schedules", "WatchdogSchedule", "SweepSchedule", "RedriveSchedule", "ReaperSchedule", "FaultsSchedule")
 TRUSTED = {
     **{f"{name}Role": "scheduler.amazonaws.com" for name in (*SCHEDULED, "BenchmarksScheduled", "Injections")},
     **{f"Benchmarks{name}Role": "states.amazonaws.com" for name in ("Benchmark", "Teardown", "Fleet")},

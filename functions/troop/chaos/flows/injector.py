@@ -145,11 +145,12 @@ class Injector:
             self._answer(progress.event, token)
         return progress
 
-    def come_back(self, event_id: str, scheduled: datetime) -> Progress:
+    def come_back(self, event_id: str, scheduled: datetime, seconds: float = BACKSTOP_SECONDS) -> Progress:
         """Follows an event because its backstop calls, and arms the next one first: this call can die, too.
 
         Args:
             scheduled: when the call was due, by EventBridge Scheduler's clock.
+            seconds: for how long it follows the event at most.
 
         Raises:
             ClockError: the call is very late, or this function's clock is wrong. The next one is armed, by this clock:
@@ -161,7 +162,25 @@ class Injector:
             return Progress(event)
         self.backstops.arm(event_id, next_backstop(now))
         clock_check.check(scheduled, now)
-        return self.follow(event_id, BACKSTOP_SECONDS)
+        return self.follow(event_id, seconds)
+
+    def go_round(self, scheduled: datetime) -> Iterable[Progress]:
+        """Comes back to all open events: workflows and backstops can be lost together, such as by a deployment that was
+        without faults for a while. An event that fails does not keep the others from it: the first error is raised
+        after them.
+
+        Args:
+            scheduled: as in :meth:`come_back`.
+        """
+        errors: list[Exception] = []
+        open_ids = self.steps.open_ids()
+        for event_id in open_ids:
+            try:
+                yield self.come_back(event_id, scheduled, BACKSTOP_SECONDS / len(open_ids))
+            except Exception as error:  # noqa: BLE001 - it is raised after the others
+                errors.append(error)
+        if errors:
+            raise errors[0]
 
     def command_changed(self, instance_id: str, at: datetime) -> Iterable[Progress]:
         """Follows the events of an instance on which a command has ended."""

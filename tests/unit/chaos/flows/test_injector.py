@@ -222,6 +222,19 @@ def test_backstops_repair_what_a_dead_agent_has_left(account: Account, insides: 
     assert event.terminated_at <= ends_by + UNPROVEN
 
 
+def test_a_round_of_all_faults_finds_one_that_has_lost_its_backstop(account: Account, insides: Insides) -> None:
+    """Such as that of a deployment from which the setting was removed while a fault ran."""
+    event = running(account, insides)
+    insides.schedules.clear()
+    account.clock.forward(hours=2)
+    assert account.inject(due=moments.iso(account.clock())) == {WEB: "TERMINATED"}
+    assert account.gone() == [event.instance_id]
+    assert len(insides.schedules) == 1
+    account.clock.forward(minutes=15)
+    assert account.inject(due=moments.iso(account.clock())) == {WEB: "TERMINATED"}
+    assert len(insides.schedules) == 1
+
+
 def test_a_late_backstop_arms_another_and_does_nothing_else(account: Account, insides: Insides) -> None:
     """Its clock can be wrong: then it would end the fault too soon, and the next one comes too late. So it fails, and
     Lambda repeats it.

@@ -59,6 +59,7 @@ def make_chaos_functions(functions: Functions, data: Data, *, leashed: bool) -> 
                 *permissions.terminate(cdk.Stack.of(functions), data),
                 *functions.reads_change_calendars(),
                 *functions.reads_registrations(),
+                *functions.reads_earlier_faults(data.state),
             ],
             {**data.environment(), **policy, **decisions},
             seconds=60,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import aws_cdk as cdk
+from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
@@ -61,6 +62,11 @@ class Functions(Construct):
     def reads_registrations(self) -> list[iam.PolicyStatement]:
         """Allows reading which instances Systems Manager reaches, if faults inside instances can happen."""
         return [permissions.registrations()] if self._settings.chaos.inside_instances else []
+
+    def reads_earlier_faults(self, state: dynamodb.ITable) -> list[iam.PolicyStatement]:
+        """Allows reading which instances had a fault before, if faults inside instances can happen."""
+        reads = permissions.allow(["dynamodb:BatchGetItem"], state.table_arn)
+        return [reads] if self._settings.chaos.inside_instances else []
 
     def make(
         self,

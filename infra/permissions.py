@@ -80,8 +80,7 @@ def terminate(stack: cdk.Stack, data: Data) -> list[iam.PolicyStatement]:
     return [
         *_read_unit(data, "autoscaling:DescribeAutoScalingInstances"),
         _read_salt(data),
-        allow(["dynamodb:GetItem"], data.group_tags.table_arn, data.events.table_arn),
-        allow(_READ_ITEMS, data.state.table_arn),
+        allow(["dynamodb:GetItem"], data.group_tags.table_arn, data.state.table_arn, data.events.table_arn),
         allow(["dynamodb:PutItem", "dynamodb:UpdateItem"], data.events.table_arn),
         allow(["dynamodb:ConditionCheckItem"], data.group_tags.table_arn, data.state.table_arn),
         allow(["dynamodb:UpdateItem"], data.decisions.table_arn),

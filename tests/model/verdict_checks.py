@@ -161,7 +161,7 @@ class VerdictChecks:
         elif value == BROKEN:
             if not (status == UNRECOVERED or any(ALARM in states for states in perhaps) or self._was_slow(event)):
                 self.fail(f"{event_id} is BROKEN without evidence: {verdict['why']}")
-        elif status == RECOVERED and self._is_clear(event, perhaps, since, until):
+        elif status == RECOVERED and not _was_cut_short(event) and self._is_clear(event, perhaps, since, until):
             self.fail(f"{event_id} is UNKNOWN, and everything was clear: {verdict['why']}")
 
     def _held(self, event: dict[str, Any], surely: list[set[str]], until: float) -> None:
@@ -366,6 +366,12 @@ def _again(event: Mapping[str, Any]) -> str:
         or record["states"][0]["at"] > event["verdict"]["since"]
         for record in event["verdict"]["alarms"]
     )
-    if event["status"] != RECOVERED or doubtful or (limit is not None and least <= limit < most):
-        return UNKNOWN
-    return HELD
+    open_question = limit is not None and least <= limit < most
+    return UNKNOWN if event["status"] != RECOVERED or doubtful or open_question or _was_cut_short(event) else HELD
+
+
+def _was_cut_short(event: Mapping[str, Any]) -> bool:
+    """Whether nothing shows that an instance which stays has felt all of its lasting fault."""
+    injection = event.get("injection") or {}
+    stays = (injection.get("proof") or {}).get("by") == "probe"
+    return stays and injection.get("status") != "Success"

@@ -55,7 +55,8 @@ def test_who_did_not_wait_for_the_view_keeps_the_focus(looking: Looking, monkeyp
 
     monkeypatch.setattr(looking.world, "request", slow)
     looking.go("events")
-    page.get_by_placeholder("unit, group, instance, fault, detail").fill("le")  # the previous view also has a search field
+    # The previous view also has a search field.
+    page.get_by_placeholder("unit, group, instance, fault, detail").fill("le")
     answering.set()
     expect(page.get_by_text("There are no events yet.")).to_be_visible()
     expect(page).to_have_title("Events · Troop")

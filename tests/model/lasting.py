@@ -183,7 +183,7 @@ def _rest(world: World) -> None:
     world.schedules.misfires = Misfires()
     world.schedules.lost.clear()
     _heed_backstops(world, world.stage.now + AT_REST)
-    rest(world, 4)
+    rest(world, 6)  # a verdict can take an hour
 
 
 def _ask(world: World, group: str, key: str, choice: Choice) -> None:

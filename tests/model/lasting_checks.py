@@ -25,11 +25,20 @@ ROLLS_BACK, BUDGET = 20.0, 60.0
 PROVEN_WITHIN = 120.0
 """The seconds after its latest end in which a fault is over, or its instance is terminated."""
 
+BEGUN_PROVEN_WITHIN = 110.0
+"""The same after the latest end of a command that Systems Manager has shown on its machine."""
+
 ENDED_WITHIN = 5.0
 """The seconds in which Run Command is asked for the end of a fault that must end, where functions work."""
 
+A_REPORT = 1.0
+"""The seconds in which an agent that can be reached reports that a command has begun."""
+
 MOST_PROBES = 60
 """More probes of one event are a loop."""
+
+ONCE = ("parameters", "installs", "ends_by", "began_at", "command_id", "end_request", "status", "over_at", "proof")
+"""What is written once about a fault."""
 
 Item = Mapping[str, Any]
 
@@ -54,6 +63,7 @@ class LastingChecks:
         self._probes: Counter[str] = Counter()
         self._must_end: dict[str, float] = {}
         self._refused: set[str] = set()
+        self._repairers: dict[str, object] = {}
 
     def fail(self, words: str) -> None:
         self._world.checks.fail(words)
@@ -147,18 +157,26 @@ class LastingChecks:
         event = self._event(self._events[command.instance_id])
         if event["status"] != "RUNNING" or event["injection"].get("proof"):
             self.fail(f"the fault of {event['event_id']} begins, and the event is {_shown(event)}")
-        latest = seconds(event["injection"]["ends_by"]) + PROVEN_WITHIN + SKEW
-        world.stage.at(latest, partial(self._outlives, command, event["event_id"], self.is_punctual))
+        check = partial(self._outlives, command, event["event_id"], self.is_punctual)
+        reported = command.starts[0] + A_REPORT
+        for latest in (reported + _longest(event) + BEGUN_PROVEN_WITHIN, _latest(event) + PROVEN_WITHIN):
+            world.stage.at(max(world.stage.now, latest + SKEW), check)
 
     def _outlives(self, command: Command, event_id: str, is_limited: bool) -> None:
         """It is checked without a function: nothing can hide a violation, so the history ends with it."""
-        event = self._event(event_id)
-        if not self._world.run_command.has(command):
+        event, world = self._event(event_id), self._world
+        if not world.run_command.has(command):
+            return
+        began = _began(command)
+        if began is None and world.stage.now < _latest(event) + PROVEN_WITHIN:
+            return
+        if began is not None and world.stage.now < began + _longest(event) + BEGUN_PROVEN_WITHIN:
             return
         self._world.checks.seen["fault outlived its end"] += 1
         if is_limited and not event["injection"].get("unproven"):
             self.fail(
-                f"the fault of {event_id} outlives its end by {PROVEN_WITHIN:.0f} s, and the event is {_shown(event)}"
+                f"the fault of {event_id} outlives its end by {BEGUN_PROVEN_WITHIN:.0f} s or more,"
+                f" and the event is {_shown(event)}"
             )
 
     # What happened to events
@@ -188,18 +206,23 @@ class LastingChecks:
             self._proven(event)
         if status != was and status not in ("CLAIMED", "RUNNING", "TERMINATED", "LEASHED"):
             self._closed(event, was)
+        if injection.get("repairs") and injection["repairs"] != earlier.get("repairs"):
+            self._repairers[event_id] = self._world.stage.running
         is_new = status == "TERMINATED" and was == "RUNNING"
         if is_new and event["instance_id"] not in self.repaired and not self._may_have_ended(event, earlier):
             self.fail(f"{event_id} is TERMINATED, and Troop has not terminated {event['instance_id']}")
 
     def _may_have_ended(self, event: Item, earlier: Item) -> bool:
-        """Whether an instance has ended, and Troop cannot know whether one of its several requests has done it."""
+        """Whether an instance has ended, and who writes this cannot know whether a request of Troop has done it: there
+        were several, or the only one was another call's.
+        """
         instance = self._world.fleet.instances.get(event["instance_id"])
-        return earlier.get("repairs", 0) > 1 and (instance is None or instance.state == "terminated")
+        others = earlier.get("repairs") and self._repairers[event["event_id"]] is not self._world.stage.running
+        return (others or earlier.get("repairs", 0) > 1) and (instance is None or instance.state == "terminated")
 
     def _only_once(self, event_id: str, earlier: Item, now: Item) -> None:
         """What is on record about a fault stays as it is."""
-        for name in ("parameters", "installs", "ends_by", "command_id", "end_request", "status", "over_at", "proof"):
+        for name in ONCE:
             if earlier.get(name) and earlier[name] != now.get(name):
                 self.fail(f"{event_id} changes {name} from {earlier[name]} to {now.get(name)}")
         for name in ("before", "after"):
@@ -284,6 +307,9 @@ class LastingChecks:
     def _unproven(self, event: Item) -> None:
         """An event stays open: only because the instance must not be terminated, or AWS does not do it."""
         self._world.checks.seen["left unproven"] += 1
+        instance = self._world.fleet.instances.get(event["instance_id"])
+        if instance is None or instance.state == "terminated":  # it has ended just now: the next look proves that
+            return
         if self.is_punctual and not self.must_stay(event):
             self.fail(f"{event['event_id']} is left unproven without a reason: {event['injection']['unproven']}")
 
@@ -323,7 +349,10 @@ class LastingChecks:
         if name in self.repaired:
             self.fail(f"{name} is terminated twice")
         self.repaired[name] = event_id
-        ends = [seconds(injection["ends_by"])]
+        ends = [_latest(event)]
+        began = _began(self.faults[name]) if name in self.faults else None
+        if began is not None:
+            ends.append(began + _longest(event))
         if injection.get("over_at"):
             ends.append(seconds(injection["over_at"]))
         if injection.get("end_request"):
@@ -397,6 +426,20 @@ class LastingChecks:
             if self.repaired.get(name) == event_id and "terminated_at" not in event:
                 self.fail(f"Troop has terminated {name}, and {event_id} does not say so")
         return staying
+
+
+def _began(command: Command) -> float | None:
+    """When Systems Manager has shown that a command is on its machine."""
+    return next((at for at, status in command.states if status == "InProgress"), None)
+
+
+def _latest(event: Item) -> float:
+    return seconds(event["injection"]["ends_by"])
+
+
+def _longest(event: Item) -> float:
+    """The seconds that its command can take on the machine."""
+    return _latest(event) - seconds(event["attempted_at"]) - SENT_WITHIN - DELIVERED_WITHIN
 
 
 def _shown(event: Item) -> str:

@@ -300,6 +300,17 @@ def repairs_are_late(patch: Patch) -> None:
     patch.setattr(injection_rules, "deadline", lambda event: real(event) + timedelta(seconds=200))
 
 
+def deliveries_are_always_late(patch: Patch) -> None:
+    """Every fault gets the time of one whose command arrives at the last moment."""
+
+    def latest_end(event: Event) -> datetime:
+        assert event.injection
+        assert event.injection.ends_by
+        return event.injection.ends_by
+
+    patch.setattr(injection_rules, "latest_end", latest_end)
+
+
 def repairs_ask_nobody(patch: Patch) -> None:
     patch.setattr(objections.Objections, "to_repair", lambda self, event: "")
 
@@ -427,6 +438,7 @@ MUTANTS: Mapping[Mutant, Focus] = {
     nothing_is_cancelled: faults(),
     repairs_are_hasty: tempers(broken=0.5),
     repairs_are_late: tempers(broken=0.5),
+    deliveries_are_always_late: tempers(broken=0.5),
     repairs_ask_nobody: tempers(broken=0.5),
     protected_instances_are_repaired: tempers(broken=0.5),
     the_last_instance_is_repaired: tempers(broken=0.5),

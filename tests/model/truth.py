@@ -72,7 +72,8 @@ class Losses:
         loss.update(fleet, now)
 
     def update(self, group: str, fleet: Fleet, now: float) -> None:
-        for loss in self._followed.get(group, ()):
+        """Follows a change in a group; "" for one of an instance that has left its own."""
+        for loss in self._followed.get(group, ()) if group else self.by_event.values():
             loss.update(fleet, now)
 
 

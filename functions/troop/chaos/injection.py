@@ -60,6 +60,7 @@ class Injection:
         ends_by: the latest moment at which the fault ends by itself; written before the request.
         packages: what the document has installed, which stays; empty if nothing was missing.
         command_id: Run Command's; "" before the request, and while its answer is not known.
+        began_at: when its command was seen to be on the instance; None until then.
         end_request: None unless Troop asked for an earlier end.
         status: Run Command's final status of the command, which is no proof; "" until it is seen.
         over_at: when that status was seen; None until then.
@@ -78,6 +79,7 @@ class Injection:
     ends_by: datetime | None = field(default=None, metadata=stored(omit=True))
     packages: tuple[str, ...] = field(default=(), metadata=stored(omit=True))
     command_id: str = field(default="", metadata=stored(omit=True))
+    began_at: datetime | None = field(default=None, metadata=stored(omit=True))
     end_request: EndRequest | None = field(default=None, metadata=stored(omit=True))
     status: str = field(default="", metadata=stored(omit=True))
     over_at: datetime | None = field(default=None, metadata=stored(omit=True))

@@ -49,8 +49,14 @@ LAST_PROBE = timedelta(seconds=10)
 POLL, LEAST_PAUSE = timedelta(seconds=2), timedelta(seconds=5)
 """The time between two looks at a command that is about to be over; and the shortest between two probes."""
 
+IN_PROGRESS = "InProgress"
+"""Run Command's status of an invocation that was sent to its instance, and is not over."""
+
 FINAL = frozenset({"Success", "Cancelled", "TimedOut", "Failed"})
 """Run Command's statuses of an invocation that is over. Not one of them proves that a fault is."""
+
+RAN = frozenset({"Success", "Failed"})
+"""Those that the instance itself has reported, of a command that was there; after a boot it can run once more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +110,7 @@ class Step(StrEnum):
     ARM = "arm"
     INJECT = "inject"
     ADOPT = "adopt"
+    RECORD_BEGIN = "record-begin"
     RECORD_OVER = "record-over"
     RECORD_PROOF = "record-proof"
     RECORD_END = "record-end"
@@ -177,6 +184,18 @@ def ends_by(event: Event, at: datetime) -> datetime:
     return at + SENDING + DELIVERY + timedelta(seconds=fault.longest(injection.seconds, bool(installed(event))))
 
 
+def latest_end(event: Event) -> datetime:
+    """Returns the latest moment at which a fault ends by itself, by what is on record; of an event with an attempt."""
+    injection = event.injection
+    assert injection
+    assert injection.ends_by
+    began = injection.began_at or (injection.over_at if injection.status in RAN else None)
+    if began is None:
+        return injection.ends_by
+    assert event.attempted_at
+    return min(injection.ends_by, injection.ends_by + (began - event.attempted_at - SENDING - DELIVERY))
+
+
 def installed(event: Event) -> tuple[str, ...]:
     """Lists the packages that AWS's document installs before the fault; empty without the owner's consent."""
     injection = event.injection
@@ -190,8 +209,7 @@ def deadline(event: Event) -> datetime:
     """Returns when the end of a fault must be proven; of an event with an attempt."""
     injection = event.injection
     assert injection
-    assert injection.ends_by
-    ends = [injection.ends_by]
+    ends = [latest_end(event)]
     if injection.over_at and not lasting_named(event.method).returns:
         ends.append(settled_at(event))
     if injection.end_request:
@@ -214,9 +232,11 @@ def settled_at(event: Event) -> datetime:
     return max(injection.over_at, injection.ends_by - timedelta(seconds=injection.seconds))
 
 
-def first_backstop(ends_by: datetime) -> datetime:
-    """Returns when the first backstop of a fault is due. Scheduler calls within the minute: before the deadline."""
-    return ends_by.replace(second=0, microsecond=0)
+def first_backstop(ends_by: datetime, now: datetime) -> datetime:
+    """Returns when the first backstop of a fault is due. Scheduler calls within the minute, and not in the past. So it
+    can send a probe before the deadline, also of a command that was delivered at once.
+    """
+    return max((ends_by - SENDING - DELIVERY).replace(second=0, microsecond=0), next_backstop(now))
 
 
 def next_backstop(now: datetime) -> datetime:
@@ -231,7 +251,7 @@ def is_unproven(event: Event, now: datetime) -> bool:
         return False
     if event.terminated_at:
         return now - event.terminated_at > ENDS_SLOWLY
-    return now - injection.ends_by > UNPROVEN
+    return now - latest_end(event) > UNPROVEN
 
 
 def due(event: Event, seen: Seen) -> Due:
@@ -278,6 +298,8 @@ def _during(event: Event, injection: Injection, fault: LastingFault, seen: Seen)
             return Due(Step.ADOPT)
         if seen.command.is_final:
             return Due(Step.RECORD_OVER)
+        if seen.command.status == IN_PROGRESS and injection.began_at is None:
+            return Due(Step.RECORD_BEGIN)
     if (running or fault.returns) and injection.end_request is None:
         if event.abort:
             return Due(Step.RECORD_END, f"alarm {event.abort.alarm} went off")
@@ -293,7 +315,7 @@ def _during(event: Event, injection: Injection, fault: LastingFault, seen: Seen)
         if seen.ended:
             return Due(Step.RECORD_PROOF, "the instance has ended", way=Way.GONE)
     if running:
-        ends = injection.end_request is not None or seen.now >= injection.ends_by
+        ends = injection.end_request is not None or seen.now >= latest_end(event)
         if ends and injection.command_id and not seen.cancelled:
             return Due(Step.CANCEL)
         if is_late and not seen.spared:
@@ -351,6 +373,8 @@ def _next_probe(event: Event, injection: Injection, fault: LastingFault) -> date
 def _until_over(event: Event, injection: Injection, now: datetime) -> timedelta:
     """Returns the time until another look at the command can show that it is over."""
     assert event.attempted_at
+    if injection.began_at is None and now < event.attempted_at + SENDING + DELIVERY:
+        return POLL
     naturally = event.attempted_at
     if not lasting_named(event.method).returns and not injection.end_request:
         naturally += timedelta(seconds=injection.seconds)

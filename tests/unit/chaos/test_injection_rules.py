@@ -33,6 +33,7 @@ from troop.chaos.injection_rules import (
     first_backstop,
     is_over,
     is_unproven,
+    latest_end,
     next_backstop,
     settled_at,
 )
@@ -78,8 +79,13 @@ def event(stage: Status = Status.CLAIMED, method: str = "cpu", signal: str = "SI
 
 def injected(method: str = "cpu", **injection: Any) -> Event:
     before = event(Status.RUNNING, method, before=ANSWERED)
-    known: dict[str, Any] = {"before": ANSWERED, "ends_by": ends_by(before, AT), "command_id": "fault"} | injection
+    known: dict[str, Any] = {"before": ANSWERED, "ends_by": ends_by(before, AT), "command_id": "fault"}
+    known |= {"began_at": BEGAN} | injection
     return replace(event(Status.RUNNING, method, **known), attempted_at=AT, attempts=1)
+
+
+BEGAN = AT + timedelta(seconds=3)
+"""When the fault's command was seen on its instance."""
 
 
 def after(seconds: float, **seen: Any) -> Seen:
@@ -112,6 +118,10 @@ STUCK: dict[str, Any] = {"command": RUNS, "cancelled": True, "ended": False}
 
 LEFT: dict[str, Any] = {"command": RUNS, "objection": ABSENT}
 SPARED: dict[str, Any] = {"ended": False, "spared": "it is protected"}
+WAITED_FOR = injected(began_at=None)
+WAITS: dict[str, Any] = {"command": Command("fault", "Pending"), "objection": FINE}
+"""The command is not on its instance yet."""
+
 KILLED = injected("kill", **OVER)
 FAREWELL = injected("kill", signal="SIGTERM", **OVER)
 """A process that can end in its own way, by SIGTERM."""
@@ -144,13 +154,17 @@ TABLE: dict[str, list[tuple[str, Event, Seen, Step]]] = {
         ("and adopted", injected(command_id=""), after(1, command=RUNS), Step.ADOPT),
         ("but never sent again", injected(command_id=""), after(1, command=NO_COMMAND, objection=FINE), Step.WAIT),
         ("the unit is read", injected(), after(30, command=RUNS), Step.READ_OBJECTION),
-        ("a fault lasts", injected(), after(109, command=RUNS, objection=FINE), Step.WAIT),
+        ("a fault lasts", injected(), after(60, command=RUNS, objection=FINE), Step.WAIT),
         ("an objection is recorded", injected(), after(30, command=RUNS, objection=AGAINST), Step.RECORD_END),
         ("so is an alarm", replace(injected(), abort=Abort(AT, "stop")), after(30, command=RUNS), Step.RECORD_END),
         ("once", injected(end_request=END), after(31, command=RUNS, objection=AGAINST), Step.CANCEL),
         ("it is not cancelled twice", injected(end_request=END), after(31, command=RUNS, cancelled=True), Step.WAIT),
         ("what has no id is not", injected(end_request=END, command_id=""), after(31, command=NO_COMMAND), Step.WAIT),
-        ("an overdue fault is cancelled", injected(), after(110, command=RUNS, objection=FINE), Step.CANCEL),
+        ("its begin is recorded", injected(began_at=None), after(3, command=RUNS), Step.RECORD_BEGIN),
+        ("an overdue fault is cancelled", injected(), after(73, command=RUNS, objection=FINE), Step.CANCEL),
+        ("not before", injected(), after(72, command=RUNS, objection=FINE), Step.WAIT),
+        ("one that is not there has longer", WAITED_FOR, after(109, **WAITS), Step.WAIT),
+        ("but not for ever", WAITED_FOR, after(110, **WAITS), Step.CANCEL),
         ("a final status is recorded", injected(), after(62, command=ENDED), Step.RECORD_OVER),
         ("an end that is late is repaired", injected(end_request=END), after(109, **STUCK), Step.REPAIR),
         ("not before", injected(end_request=END), after(108, **STUCK), Step.WAIT),
@@ -183,8 +197,8 @@ TABLE: dict[str, list[tuple[str, Event, Seen, Step]]] = {
         ("it has some time", KILLED, after(71, objection=FINE), Step.SEND_PROBE),
         ("one that can say farewell has more", FAREWELL, after(90, objection=FINE), Step.WAIT),
         ("but not for ever", FAREWELL, after(91, objection=FINE), Step.SEND_PROBE),
-        ("it has until its end to come back", killed(70, 0), after(179, objection=FINE), Step.SEND_PROBE),
-        ("then it is repaired", killed(70, 0), after(190, objection=FINE, ended=False), Step.REPAIR),
+        ("it has until its end to come back", killed(70, 0), after(142, objection=FINE), Step.SEND_PROBE),
+        ("then it is repaired", killed(70, 0), after(153, objection=FINE, ended=False), Step.REPAIR),
         ("it is over when it is back", killed(81, 1), after(82, objection=FINE), Step.RECORD_PROOF),
         ("chaos that stops is recorded", KILLED, after(62, objection=AGAINST), Step.RECORD_END),
     ],
@@ -263,6 +277,7 @@ def events_that_run(draw: st.DrawFn) -> Event:
         "command_id": draw(st.sampled_from(["", "fault"])),
         "end_request": draw(st.none() | moments.map(lambda at: EndRequest(at, "halted"))),
         "status": draw(st.sampled_from(sorted(FINAL))),
+        "began_at": draw(st.none() | moments),
         "over_at": draw(st.none() | moments),
         "after": draw(st.none() | probes),
         "repair_at": draw(st.none() | moments),
@@ -338,8 +353,17 @@ def test_a_fault_needs_a_clean_probe_a_backstop_and_no_objection(before: Probe |
 @given(moments)
 def test_backstops_are_due_in_whole_minutes(now: datetime) -> None:
     assert timedelta(seconds=30) < next_backstop(now) - now <= timedelta(seconds=90)
-    assert next_backstop(now).second == first_backstop(now).second == 0
-    assert timedelta() <= now - first_backstop(now) < timedelta(seconds=60)
+    earliest = now + timedelta(minutes=5)
+    first = first_backstop(earliest + SENDING + DELIVERY, now)
+    assert next_backstop(now).second == first.second == 0
+    assert timedelta() <= earliest - first < timedelta(seconds=60)
+
+
+@given(moments)
+def test_the_first_backstop_of_a_short_fault_is_not_due_in_the_past(now: datetime) -> None:
+    """Scheduler refuses, or never calls, what is due before it has heard of it."""
+    ends = now + timedelta(seconds=60)
+    assert timedelta(seconds=30) < first_backstop(ends, now) - now <= timedelta(seconds=90)
 
 
 REQUIRED = {"kill": (("process", "nginx"),), "blackhole": (("port", "8080"),)}
@@ -384,9 +408,7 @@ def test_the_proof_of_the_latest_fault_is_due_before_the_window_closes(
 
 def test_an_unproven_fault_is_reported_after_two_minutes() -> None:
     claim = injected()
-    assert claim.injection
-    assert claim.injection.ends_by
-    late = claim.injection.ends_by + UNPROVEN
+    late = latest_end(claim) + UNPROVEN
     assert not is_unproven(claim, late)
     assert is_unproven(claim, late + timedelta(seconds=1))
     assert not is_unproven(injected(proof=Proof(Way.PROBE, AT, "")), late + timedelta(hours=1))

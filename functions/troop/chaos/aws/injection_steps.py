@@ -131,6 +131,15 @@ class InjectionSteps:
             {":command": command_id, **_RUNNING},
         )
 
+    def begun(self, event: Event, at: datetime) -> Event:
+        """Records that the fault's command was seen to be on the instance, once."""
+        return self._step(
+            event,
+            "SET #injection.#began_at = :at",
+            f"{_RUNS} AND attribute_not_exists(#injection.#began_at)",
+            {":at": moments.iso(at), **_RUNNING},
+        )
+
     def end_requested(self, event: Event, request: EndRequest) -> Event:
         """Records that the fault is to end, once."""
         return self._step(

@@ -336,13 +336,15 @@ class _Call:
                 event = steps.probe_answered(event, _answered(_last_probe(event), seen.probe, step.why, now))
                 return event, replace(seen, probe=None), progress
             case Step.ARM:
-                injector.backstops.arm(event.event_id, first_backstop(ends_by(event, now)))
+                injector.backstops.arm(event.event_id, first_backstop(ends_by(event, now), now))
                 return event, replace(seen, armed=True), progress
             case Step.INJECT:
                 return self._inject(event, progress)
             case Step.ADOPT:
                 assert seen.command
                 return steps.injected(event, seen.command.command_id), seen, progress
+            case Step.RECORD_BEGIN:
+                return steps.begun(event, now), seen, progress
             case Step.RECORD_OVER:
                 assert seen.command
                 return steps.over(event, seen.command.status, now), seen, progress
@@ -388,8 +390,10 @@ class _Call:
         """Records a probe, then sends it. Without a known answer, a later call finds its command, or sends another."""
         injector, injection = self.injector, event.injection
         assert injection
-        # By causality it is sent after the fault was over: another clock must not say otherwise.
-        probe = Probe(injector.new_token(), max(now, injection.over_at or now))
+        # By causality it is sent after the fault was over, and after the last one: another clock must not deny it.
+        last = injection.before if event.status is Status.CLAIMED else injection.after
+        earlier = injection.over_at, last.sent_at if last else None
+        probe = Probe(injector.new_token(), max([now, *(at for at in earlier if at)]))
         event = injector.steps.send_probe(event, probe)
         parameters = {"Token": probe.token, "Process": injection.parameters.get("process", "")}
         try:

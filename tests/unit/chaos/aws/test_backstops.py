@@ -99,7 +99,7 @@ def test_two_calls_of_one_minute_arm_one_backstop_and_each_minute_has_its_own() 
     one, *same, later, other = _names(
         (EVENT, AT),
         (EVENT, AT.astimezone(ZoneInfo("Asia/Kolkata"))),
-        (EVENT, first_backstop(AT + timedelta(seconds=59))),
+        (EVENT, first_backstop(AT + timedelta(seconds=99), AT - timedelta(hours=1))),
         (EVENT, AT + timedelta(minutes=1)),
         ("od#web/api#1123456789", AT),
     )

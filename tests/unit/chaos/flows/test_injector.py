@@ -20,7 +20,7 @@ from troop.chaos.aws.injection_steps import InjectionSteps
 from troop.chaos.events import AbandonReason, Event, Status
 from troop.chaos.flows.clock_check import ClockError
 from troop.chaos.injection import Injection, Way
-from troop.chaos.injection_rules import UNPROVEN, comment_of
+from troop.chaos.injection_rules import UNPROVEN, comment_of, deadline, first_backstop, latest_end
 from troop.chaos.probe import Probe
 from troop.shared import moments
 from troop.shared.aws.dynamo import typed
@@ -177,7 +177,7 @@ def test_the_backstop_exists_before_the_fault(
     ((_, expression, call),) = insides.schedules
     ends_by = injection_of(account.event(WEB)).ends_by
     assert ends_by
-    assert expression == f"at({ends_by:%Y-%m-%dT%H:%M}:00)"
+    assert expression == f"at({first_backstop(ends_by, account.clock()):%Y-%m-%dT%H:%M}:00)"
     assert call == {"event_id": WEB, "due": "<aws.scheduler.scheduled-time>"}
 
 
@@ -442,7 +442,7 @@ def test_silence_after_the_fault_is_no_proof(account: Account, insides: Insides)
     over_at, terminated_at = injection_of(event).over_at, event.terminated_at
     assert over_at
     assert terminated_at
-    assert timedelta(seconds=80) <= terminated_at - over_at <= timedelta(seconds=120)
+    assert deadline(event) <= terminated_at <= min(over_at, latest_end(event)) + UNPROVEN
 
 
 def test_an_event_is_not_closed_before_ec2_has_ended_the_instance(

@@ -25,8 +25,7 @@ class Commands(LazyGroup):
     lazy: ClassVar = {
         "status": (
             "cli.commands.status:status",
-            "Show the state of the deployment: the switch, ticks, today's terminations, units, and open runs and "
-            "fleets.",
+            "Show the state of the deployment: the switch, ticks, today's hits, units, and open runs and fleets.",
         ),
         "events": (
             "cli.commands.events:events",
@@ -34,7 +33,7 @@ class Commands(LazyGroup):
         ),
         "why": (
             "cli.commands.why:why",
-            "Explain in one sentence why a unit was skipped, or the outcome of its termination.",
+            "Explain in one sentence why a unit was skipped, or the outcome of its hit.",
         ),
         "changes": (
             "cli.commands.changes:changes",
@@ -55,11 +54,11 @@ class Commands(LazyGroup):
         "opt-out": ("cli.commands.unit_policy:opt_out", "Opt a unit out of chaos, at once."),
         "opt-in": (
             "cli.commands.unit_policy:opt_in",
-            "Let a unit take part, and return it to chaos if its last termination has taken it out.",
+            "Let a unit take part, and return it to chaos if its last hit has taken it out.",
         ),
         "set": ("cli.commands.unit_policy:set_values", "Set or remove values of a unit's policy."),
-        "leash": ("cli.commands.switch:leash", "Make chaos decide and record, but terminate nothing."),
-        "unleash": ("cli.commands.switch:unleash", "Let chaos terminate instances. Asks first."),
+        "leash": ("cli.commands.switch:leash", "Make chaos decide and record, but hit nothing."),
+        "unleash": ("cli.commands.switch:unleash", "Let chaos hit instances. Asks first."),
         "halt": ("cli.commands.switch:halt", "Stop all chaos at once, even decisions."),
         "resume": ("cli.commands.switch:resume", "End a halt. Asks first."),
         "terminate": (

@@ -249,17 +249,21 @@ def read_settings(context: Mapping[str, Any], written: Mapping[str, Any] | None 
 
 
 def check_region(settings: DeploymentSettings, region: str) -> None:
-    """Refuses a key and zones of another region, which CloudFormation would reject in the middle of a deployment.
+    """Refuses a key and zones of another region, which CloudFormation would reject in the middle of a deployment, and
+    faults inside instances in China, whose endpoints AWS's documents do not know.
 
     Args:
         region: the region of the deployment.
 
     Raises:
-        troop.shared.errors.SettingsError: names the key or the zones.
+        troop.shared.errors.SettingsError: names the setting.
     """
     key_parts = _KEY.fullmatch(settings.key) if settings.key else None
     if key_parts and key_parts["region"] != region:
         raise SettingsError(f"{PREFIX}key", settings.key, f"a key of {region}, the region of the deployment")
+    if settings.chaos.inside_instances and region.startswith("cn-"):
+        allowed = f"false in {region}: AWS's documents know only the endpoints of amazonaws.com, not those of China"
+        raise SettingsError(f"{PREFIX}inside_instances", True, allowed)
     zones = settings.zones
     if isinstance(zones, int) or settings.network or not settings.chaos.benchmarks:
         return

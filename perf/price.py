@@ -82,6 +82,9 @@ proof, and what the claim and the workflow note.
 FAULT_COMMANDS = 3
 """The commands of a fault: itself, and a probe before and after it. The end of each calls a function."""
 
+HIT_BYTES, HIT_MONTHS = 100, 12
+"""An item ``hit#INSTANCE`` of the table State, and how long it stays: each tick reads all of the table."""
+
 FAULT_OVERRUN, PROBE_SECONDS = 10, 8
 """Seconds from the claim to the fault and from its end to the proof, in all, without the probes; and of each probe."""
 
@@ -154,10 +157,16 @@ def faults(count: int, seconds: int) -> list[Item]:
         Item("functions: calls", "call", count * calls),
         Item("backstop schedules", "schedule", count),
         Item("claims, steps and tokens written", "write unit", count * (32 + CHECK_WRITES * (FAULT_STEPS + rounds))),
+        Item("marks of hit instances, kept for a year, read by ticks", "read unit", _read_marks(count)),
         Item("metrics of faults, during business hours", "metric", 2 * BUSINESS_HOURS / HOURS),
         Item("an alarm", "alarm", 1),
         Item("logs", "log GB", count * calls * 1e-6),
     ]
+
+
+def _read_marks(count: int) -> float:
+    """Returns the units in which a month's ticks read the marks of so many faults a month: 4 KB each, consistent."""
+    return DAYS * TICKS_A_DAY * count * HIT_MONTHS * HIT_BYTES / 4096
 
 
 def elsewhere(count: int, seconds: int) -> Item:

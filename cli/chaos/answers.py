@@ -13,7 +13,7 @@ from troop.chaos.events import STEPS, Status, exception_of
 from troop.chaos.guards import in_words
 from troop.chaos.verdict import VerdictValue
 from troop.shared import zones
-from troop.shared.formatting import SPACE, duration
+from troop.shared.formatting import SPACE
 
 _EXPIRY = "decisions have expired (troop:decision_retention_days). `troop doctor` checks whether ticks run"
 
@@ -132,15 +132,16 @@ def _event_answer(unit: str, event: Mapping[str, Any], zone: zones.Zone, others:
         hit = f"{unit}: {instance} was terminated on {moment}"
     elif event.get("terminated_at"):
         hit += " (the instance was then terminated, because the end of the fault was not proven)"
+    if (early := course.ended_early(event)) and early not in (event.get("verdict") or {}).get("why", ""):
+        hit += f" (it was asked to end early: {early.rstrip('.')})"
     if exception := exception_of(event["method"], event.get("os_shutdown")):
         hit += f" ({exception})"
     if others:
         hit += f" (and {others} more that day)"
     match event["status"]:
         case Status.RECOVERED:
-            seconds = event["recovery_seconds"]
-            after = "" if seconds is None else f" in {duration(seconds).replace(SPACE, ' ')}"  # also for programs
-            return f"{hit}, and its group recovered{after}.{_verdict(event, zone)}"
+            recovered = course.recovery_in_words(event).replace(SPACE, " ") or "recovered"  # also for programs
+            return f"{hit}, and its group {recovered}.{_verdict(event, zone)}"
         case Status.RUNNING if not course.recovers_from(event):
             unproven = event["injection"]["unproven"]
             return f"{hit}, and its end is not proven yet{f', act now: {unproven}' if unproven else ''}."

@@ -47,9 +47,9 @@ def show_banner(switch: Mapping[str, Any]) -> None:
     """Prints a sentence on stderr if chaos is leashed or halted."""
     if switch["halted"]:
         how = "has halted itself" if switch.get("itself") else "is halted"
-        text, end = f"Troop {how}: nothing is decided, and nothing terminated", "troop resume"
+        text, end = f"Troop {how}: nothing is decided, and nothing hit", "troop resume"
     elif switch["leashed"]:
-        text, end = "Troop is leashed: it decides and records, and terminates nothing", "troop unleash"
+        text, end = "Troop is leashed: it decides and records, and hits nothing", "troop unleash"
     else:
         return
     by = who_and_why(switch)

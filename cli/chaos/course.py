@@ -84,7 +84,10 @@ def steps(event: Mapping[str, Any]) -> list[Step]:
     if recovered := event.get("recovered_at"):
         took = recovery(event)
         after = f"{_after(began, recovered)} (recovery {took})" if injection and began else took
-        taken.append(Step("recovered", "the group had recovered", recovered, after))
+        words = "the group had recovered"
+        if began and victim_stays(event):
+            after, words = _after(began, recovered), f"the group {recovery_in_words(event)}"
+        taken.append(Step("recovered", words, recovered, after))
     elif event["status"] == Status.UNRECOVERED:
         taken.append(Step("unrecovered", "the group did not recover in time", None, ""))
     if verdict := event.get("verdict"):
@@ -120,9 +123,11 @@ def _fault_steps(event: Mapping[str, Any], injection: Mapping[str, Any], began: 
     yield _step("over", words, injection["over_at"], began, _expected(injection, is_open))
     proof = injection["proof"]
     if (after := injection["after"]) and not (proof and proof["by"] == Way.PROBE):
-        words = injection["finding"] if after["reading"] else after["failure"] or "no answer yet"
-        at = after["answered_at"] or after["sent_at"]
-        yield _step("after", f"last probe: {injection['presence']}: {words}", at, began)
+        if words := injection["finding"] if after["reading"] else after["failure"]:
+            at = after["answered_at"] or after["sent_at"]
+            yield _step("after", f"last probe: {injection['presence']}: {words}", at, began)
+        else:
+            yield Step("asked", "answer of the last probe", None, "not yet" if is_open else "none")
     if injection["unproven"] and not injection["proof"]:
         yield Step("unproven", f"the fault is not proven to be over, act now: {injection['unproven']}", None, STILL)
     if terminated := event.get("terminated_at"):
@@ -164,6 +169,34 @@ def recovery(event: Mapping[str, Any]) -> str:
         return ""
     bounds = dict.fromkeys(duration(seconds) for seconds in (least, most) if seconds)
     return " to ".join(bounds) or duration(most)
+
+
+def recovery_in_words(event: Mapping[str, Any]) -> str:
+    """Returns how the group recovered, to follow its name: ``recovered in 3 min 10 s``; "" before it."""
+    most = event.get("recovery_seconds")
+    if most is None:
+        return ""
+    return str(event.get("recovery") or f"recovered in {duration(most)}")  # earlier versions give only the seconds
+
+
+def recovered_after(event: Mapping[str, Any]) -> str | None:
+    """Returns the recovery time for a table; None before the recovery.
+
+    A group that no check found short after its lasting fault was over ``was whole``: it had nothing to recover from.
+    """
+    seconds = event.get("recovery_seconds")
+    if seconds is None:
+        return None
+    return "was whole" if victim_stays(event) and not event.get("recovery_at_least") else duration(seconds)
+
+
+def ended_early(event: Mapping[str, Any]) -> str:
+    """Returns why a lasting fault ended before its time; "" if it did not. A command that has succeeded has run to its
+    end, whatever was asked.
+    """
+    injection = event.get("injection") or {}
+    request = injection.get("end_request")
+    return str(request["why"]) if request and injection["command_status"] != "Success" else ""
 
 
 def hypothesis(event: Mapping[str, Any]) -> str:

@@ -10,12 +10,10 @@ from cli.client.client import TroopClient
 from cli.shared import show
 from cli.shared.errors import CliError, Exit
 from troop.chaos.events import exception_of
-from troop.shared.formatting import duration
 
 
 def row(event: Mapping[str, Any]) -> tuple[Any, ...]:
     """Returns an event as a row of the table."""
-    seconds = event.get("recovery_seconds")
     exception = event.get("terminated_at") and exception_of(event["method"], event.get("os_shutdown"))
     return (
         show.moment(event["at"]),
@@ -24,7 +22,7 @@ def row(event: Mapping[str, Any]) -> tuple[Any, ...]:
         event["status"],
         event["instance_id"],
         event["zone"],
-        None if seconds is None else duration(seconds),
+        course.recovered_after(event),
         "; ".join(
             filter(
                 None,

@@ -19,10 +19,10 @@ def describe(switch: Mapping[str, Any]) -> str:
 def _chaos(switch: Mapping[str, Any]) -> str:
     if switch["halted"]:
         how = "halted itself" if switch.get("itself") else "halted"
-        return f"{how}: it decides nothing and terminates nothing" + (" (and leashed)" if switch["leashed"] else "")
+        return f"{how}: it decides nothing and hits nothing" + (" (and leashed)" if switch["leashed"] else "")
     if switch["leashed"]:
-        return "leashed: it decides and records, and terminates nothing"
-    return "unleashed: it terminates instances"
+        return "leashed: it decides and records, and hits nothing"
+    return "unleashed: it hits instances"
 
 
 def who_and_why(switch: Mapping[str, Any]) -> str:

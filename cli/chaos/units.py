@@ -8,6 +8,7 @@ from typing import Any
 from cli.shared import show
 from cli.shared.errors import CliError, Exit
 from troop.chaos.events import in_words
+from troop.shared.formatting import counted
 
 AHEAD_HINT = "`troop groups` lists all units; --ahead sets the policy of one that does not exist yet"
 
@@ -26,7 +27,7 @@ def outlook(unit: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def lapse(unit: Mapping[str, Any]) -> str:
-    """Returns the termination because of which a unit has left chaos, in words."""
+    """Returns the hit because of which a unit has left chaos, in words."""
     event_id = str(unit["unrecovered"])
     for event in unit["events"]:
         if event["event_id"] == event_id and event["instance_id"]:
@@ -44,6 +45,23 @@ def missing_alarms(unit: Mapping[str, Any]) -> list[str]:
     """Returns a sentence for each alarm of a policy that does not exist."""
     missing = unit.get("missing_alarms") or ()
     return [f"The alarm {name} does not exist: until it does, {unit['unit']} is skipped." for name in missing]
+
+
+def faults_inside(unit: Mapping[str, Any]) -> str:
+    """Returns for each group of a unit whether its owner consents to lasting faults, and how many of its instances may
+    have one; "" where the deployment does not allow them.
+    """
+    return "; ".join(_inside(group["group"], group["inside"]) for group in unit["groups"] if group.get("inside"))
+
+
+def _inside(name: str, inside: Mapping[str, Any]) -> str:
+    if not inside["consent"]:
+        return f"{name} {inside['why']}"
+    consents = f"{name} consents ({inside['consent']}), "
+    if inside["why"]:
+        return f"{consents}but {inside['why']}"
+    fit = "an unknown number of instances" if inside["fit"] is None else counted(inside["fit"], "instance")
+    return f"{consents}with {fit} fit for one"
 
 
 def state(unit: Mapping[str, Any]) -> str:

@@ -19,8 +19,8 @@ _REMEDIES = {
     "protected-instances": "remove scale-in protection, or the tag troop:protected, from an instance",
     "stop-alarm": "try again when it is OK, or name other alarms; `troop group {group}` shows the unit's alarms",
     "day-cap": "to allow more, raise the setting troop:max_per_day",
-    "in-flight": "`troop events` shows the terminations in flight; the setting troop:max_in_flight limits them",
-    "leashed": "`troop unleash` lets it terminate",
+    "in-flight": "`troop events` shows the hits in flight; the setting troop:max_in_flight limits them",
+    "leashed": "`troop unleash` lets it hit instances",
 }
 """Remedies by the reason of each guard that applies to a termination on demand."""
 

@@ -29,16 +29,16 @@ _COLUMNS = (
     Column("when", lambda event: row(event)[0], lambda event: event["at"]),
     Column("unit", lambda event: event["unit"]),
     Column("group", lambda event: event["group"]),
+    Column("method", lambda event: event["method"]),
     Column("status", lambda event: event["status"]),
     Column("verdict", course.verdict),
     Column("instance", lambda event: event["instance_id"]),
     Column("zone", lambda event: event["zone"]),
-    Column("method", lambda event: event["method"], wide=True),
     Column("recovered after", lambda event: row(event)[6], lambda event: event.get("recovery_seconds")),
     Column("detail", lambda event: row(event)[7]),
     Column("id", lambda event: event["event_id"], wide=True),
 )
-_DROPPED = ("zone", "group", "recovered after", "instance", "detail")
+_DROPPED = ("zone", "group", "recovered after", "instance", "method", "detail")
 _OPEN = frozenset(str(status) for status in OPEN)
 
 
@@ -215,10 +215,11 @@ def _follow(client: TroopClient, query: Mapping[str, str], limit: int, as_json: 
         else:
             when, unit, group, status, instance, _, recovered, detail = (show.plain(v) for v in row(event))
             verdict = course.verdict(event)
-            after = f" after {recovered}" if recovered != show.NOTHING else ""
+            after = f" ({recovered})" if course.victim_stays(event) else f" after {recovered}"
+            after = after if recovered != show.NOTHING else ""
             after += f" (verdict {verdict})" if verdict else ""
             suffix = f": {detail}" if detail != show.NOTHING else ""
-            line = f"{when}  {unit} ({group})  {status}{after}  {instance}{suffix}"
+            line = f"{when}  {unit} ({group})  {event['method']}  {status}{after}  {instance}{suffix}"
             if lines.get(event["event_id"]) != line:  # a line has no stages
                 lines[event["event_id"]] = line
                 show.say(line)

@@ -12,7 +12,7 @@ import typer
 from cli.chaos import banner, course
 from cli.chaos.changes import in_words, who
 from cli.chaos.events import row
-from cli.chaos.units import missing_alarms, outlook, possible, state, value
+from cli.chaos.units import faults_inside, missing_alarms, outlook, possible, state, value
 from cli.client.connection import connection
 from cli.shared import listings, show, watching
 from cli.shared.listings import Column
@@ -29,7 +29,7 @@ class TakesPart(StrEnum):
     NO = "no"
 
 
-_EVENT_COLUMNS = ("when", "group", "status", "verdict", "instance", "recovered after", "detail")
+_EVENT_COLUMNS = ("when", "group", "method", "status", "verdict", "instance", "recovered after", "detail")
 _CHANGE_COLUMNS = ("when", "by", "changes")
 _COLUMNS = (
     Column("unit", lambda row: row.group["unit"]),
@@ -148,6 +148,8 @@ def describe(unit: Mapping[str, Any]) -> None:
         ("last hit on", unit["last_day"]),
         ("next possible", possible(unit)),
     ]
+    if inside := faults_inside(unit):
+        facts.append(("faults inside", inside))
     if decision := unit["decision"]:
         facts.append(("last decision", f"{show.moment(decision['tick'])}: {decision['reason']}: {decision['detail']}"))
     show.table(("", ""), facts)
@@ -159,14 +161,16 @@ def describe(unit: Mapping[str, Any]) -> None:
     if policy:
         show.table(("policy", "value", "from"), policy, title="\nPolicy")
     if unit["events"]:
-        show.table(_EVENT_COLUMNS, map(_event, unit["events"]), title="\nLast events", drop=("group", "instance"))
+        show.table(
+            _EVENT_COLUMNS, map(_event, unit["events"]), title="\nLast events", drop=("group", "instance", "method")
+        )
     if unit["changes"]:
         show.table(_CHANGE_COLUMNS, map(_change, unit["changes"]), title="\nLast changes", drop=("by",))
 
 
 def _event(event: Mapping[str, Any]) -> tuple[Any, ...]:
     when, _, group, status, instance, _, recovered, detail = row(event)
-    return (when, group, status, course.verdict(event), instance, recovered, detail)
+    return (when, group, event["method"], status, course.verdict(event), instance, recovered, detail)
 
 
 def _change(change: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -26,6 +26,7 @@ _MOST_EVENTS = 1000
 _EVENTS = (
     Column("when", lambda event: row(event)[0]),
     Column("unit", lambda event: event["unit"]),
+    Column("method", lambda event: event["method"]),
     Column("status", lambda event: event["status"]),
     Column("verdict", course.verdict),
     Column("instance", lambda event: event["instance_id"]),
@@ -45,7 +46,7 @@ _OPEN = (
 def status(
     ctx: typer.Context, watch: Watch = None, output: listings.Output = None, as_json: listings.AsJson = False
 ) -> None:
-    """Show the state of the deployment: the switch, ticks, today's terminations, units, and open runs and fleets."""
+    """Show the state of the deployment: the switch, ticks, today's hits, units, and open runs and fleets."""
     form = listings.form_of(output, as_json)
     conn = connection(ctx)
 
@@ -111,14 +112,14 @@ def _show(state: Mapping[str, Any], form: Form) -> None:
         *([("ticks", overview.ticks(health, moments.parse(state["at"])))] if health else []),
         ("units", unknown.get("groups") or overview.in_words(state["units"]) or "there are no groups"),
         *([("stray items", stray["detail"])] if health and (stray := overview.strays(health)) else []),
-        ("today", unknown.get("events") or overview.in_words(today["by_status"]) or "no termination so far"),
+        ("today", unknown.get("events") or overview.in_words(today["by_status"]) or "no hit so far"),
     ]
     if verdicts := overview.in_words(today["by_verdict"] or {}):
         rows.append(("verdicts", verdicts))
     rows += [(name, unknown[name]) for name in ("runs", "fleets") if name in unknown]
     show.table(("", ""), rows)
     if today["events"]:
-        listings.tell(form, _EVENTS, today["events"], {}, drop=("instance", "detail"), title=" ")
+        listings.tell(form, _EVENTS, today["events"], {}, drop=("instance", "method", "detail"), title=" ")
     opened = [
         {**record, "id": record[kind], "nodes": record.get("nodes") or sum(r["desired"] for r in record["roles"])}
         for kind in ("run", "fleet")

@@ -37,16 +37,16 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 def leash(ctx: typer.Context, reason: Reason = None, as_json: AsJson = False) -> None:
-    """Make chaos decide and record, but terminate nothing."""
+    """Make chaos decide and record, but hit nothing."""
     _change(connection(ctx), {"leashed": True}, reason, as_json)
 
 
 def unleash(ctx: typer.Context, reason: Reason = None, yes: Yes = False, as_json: AsJson = False) -> None:
-    """Let chaos terminate instances. Asks first."""
+    """Let chaos hit instances. Asks first."""
     conn = connection(ctx)
     if not yes:
         _tell_health(conn)
-    confirm(f"Let {conn.deployment} terminate instances from its next tick on", yes)
+    confirm(f"Let {conn.deployment} hit instances from its next tick on", yes)
     _change(conn, {"leashed": False}, reason, as_json)
 
 
@@ -63,9 +63,7 @@ def resume(ctx: typer.Context, reason: Reason = None, yes: Yes = False, as_json:
         if halt := switch.get("itself"):
             show.note(f"it has halted itself, {who_and_why(switch)}; {_broken(halt['events'])}", style="bold yellow")
         leashed = switch["leashed"]
-        show.note(
-            "it is leashed: it will decide and record" if leashed else "it is unleashed: it will terminate instances"
-        )
+        show.note("it is leashed: it will decide and record" if leashed else "it is unleashed: it will hit instances")
     confirm(f"Resume {conn.deployment} from its next tick on", yes)
     _change(conn, {"halted": False}, reason, as_json)
 

@@ -137,8 +137,7 @@ def _watch(
                 shown.add(step.name)
                 tell(f"{_when(step)}: {step.words}")
         if changed and status not in (Status.RUNNING, Status.TERMINATED):
-            seconds = course.recovery(now)
-            tell(status.lower().replace("_", " ") + (f" in {seconds}" if seconds else ""))
+            tell(_ended(now))
             if course.awaits_verdict(now):
                 tell(f"the verdict comes after {show.moment(now['settles_at'])}: until then its alarms can go off")
         if verdict := now.get("verdict"):
@@ -148,6 +147,14 @@ def _watch(
         if clock() - since > _longest(now) + _GRACE_SECONDS:
             raise CliError(Exit.FAILED, _STUCK[status].format(id=now["event_id"]))
         sleep(_POLL_SECONDS)
+
+
+def _ended(event: Mapping[str, Any]) -> str:
+    """Returns how an event has ended, in words: ``recovered in 3 s``."""
+    took = course.recovery(event)
+    if took and course.victim_stays(event):
+        return f"the group {course.recovery_in_words(event)}"
+    return str(event["status"]).lower().replace("_", " ") + (f" in {took}" if took else "")
 
 
 def _when(step: course.Step) -> str:

@@ -40,7 +40,7 @@ def opt_out(
 
 
 def opt_in(ctx: typer.Context, unit: Unit, ahead: Ahead = False, as_json: AsJson = False) -> None:
-    """Let a unit take part, and return it to chaos if its last termination has taken it out."""
+    """Let a unit take part, and return it to chaos if its last hit has taken it out."""
     client = connection(ctx).client
     changes: dict[str, Any] = {"opt_in": True, "opt_out": None, "until": None, "reason": None}
     before = _before(client, unit, ahead)

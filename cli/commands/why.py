@@ -1,4 +1,4 @@
-"""Implements `troop why`: explains why a unit was skipped on a day, or the outcome of its termination."""
+"""Implements `troop why`: explains why a unit was skipped on a day, or the outcome of its hit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def why(
     every: Annotated[bool, typer.Option("--all", "-v", help="Also show the decision of each tick of the day.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document, with every tick.")] = False,
 ) -> None:
-    """Explain in one sentence why a unit was skipped, or the outcome of its termination."""
+    """Explain in one sentence why a unit was skipped, or the outcome of its hit."""
     requested_day = _day(day)
     client, now = connection(ctx).client, times.now()
     tell_banner = banner.ask(client)

@@ -10,6 +10,7 @@ from cli.shared.errors import CliError, Exit
 from troop.chaos.changes import to_store
 from troop.chaos.policy import BOOKKEEPING, PARSERS
 from troop.shared import values
+from troop.shared.tags import INSIDE_TAG
 
 KEYS = tuple(PARSERS)
 """The keys that people can set for a unit."""
@@ -28,6 +29,11 @@ def normal(key: str, value: Any) -> Any:
     Raises:
         BadPolicy: the key is unknown, or the value invalid.
     """
+    if key in (INSIDE_TAG, INSIDE_TAG.partition(":")[2]):
+        raise BadPolicy(
+            f"{key} is not a key of a policy: owners consent to faults inside their instances by the tag {INSIDE_TAG} "
+            "of the Auto Scaling group, propagated at launch; see docs/guides/faults.md"
+        )
     if key not in PARSERS:
         raise BadPolicy(f"{key} is not a key of a policy: must be {values.spelling(key, KEYS)}")
     try:

@@ -53,6 +53,7 @@ MOST_LOST = 100
 _IN_PROGRESS = frozenset({"CLAIMED", "RUNNING", "TERMINATED"})
 _SHOWN = (
     *("id", "event_id", "unit", "status", "at", "instance_id", "terminated_at", "recover_by", "recovery_seconds"),
+    *("recovery", "recovery_at_least"),
     *("method", "fault", "hit_at", "recovers_from", "injection"),
     *("detail", "launch_failure", "settles_at", "verdict"),
 )

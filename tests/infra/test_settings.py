@@ -191,3 +191,13 @@ def test_zones_of_another_region_than_the_cdks_are_refused(more: dict[str, Any])
     else:
         with pytest.raises(SettingsError, match=r"troop:zones is \['us-east-1a', .*\]: must be zones of eu-west-1"):
             check_region(settings, "eu-west-1")
+
+
+def test_faults_inside_instances_are_refused_where_awss_documents_know_no_endpoint() -> None:
+    settings = settings_with(inside_instances="true")
+    check_region(settings, "eu-west-1")
+    check_region(settings_with(), "cn-north-1")
+    with pytest.raises(
+        SettingsError, match="troop:inside_instances is True: must be false in cn-north-1: AWS's documents"
+    ):
+        check_region(settings, "cn-north-1")

@@ -160,7 +160,7 @@ def _consenting_groups(_facts: Facts, group: Group) -> str | None:
 
 @each_group("inside")
 def _with_fit_instances(facts: Facts, group: Group) -> str | None:
-    hittable = (i.instance_id for i in group.instances if _may_go(i, facts.protected_instances))
+    hittable = (i.instance_id for i in group.instances if may_be_hit(i, facts.protected_instances))
     return none_fit(facts.inside, hittable) or None
 
 
@@ -204,7 +204,7 @@ def unhealthy(facts: Facts, group: Group) -> str | None:
 def only_protected_instances(facts: Facts, group: Group) -> str | None:
     spared = facts.protected_instances
     for i in group.instances:  # usually ends at the first instance
-        if _may_go(i, spared):
+        if may_be_hit(i, spared):
             return None
     return "has only protected instances in service"
 
@@ -270,20 +270,12 @@ def already_today(facts: Facts) -> Refusal | None:
 
 def day_cap(facts: Facts) -> Refusal | None:
     count, cap = facts.counts.by_day.get(facts.day, 0), facts.settings.max_per_day
-    return (
-        Refusal("day-cap", f"{counted(count, 'termination')} on {facts.day}, max_per_day {cap}")
-        if count >= cap
-        else None
-    )
+    return Refusal("day-cap", f"{counted(count, 'hit')} on {facts.day}, max_per_day {cap}") if count >= cap else None
 
 
 def in_flight(facts: Facts) -> Refusal | None:
     count, most = facts.counts.in_flight, facts.settings.max_in_flight
-    return (
-        Refusal("in-flight", f"{counted(count, 'termination')} in flight, max_in_flight {most}")
-        if count >= most
-        else None
-    )
+    return Refusal("in-flight", f"{counted(count, 'hit')} in flight, max_in_flight {most}") if count >= most else None
 
 
 def leashed(facts: Facts) -> Refusal | None:
@@ -393,11 +385,12 @@ def pass_guards(facts: Facts, guards: Sequence[Guard]) -> Refusal | Facts:
 
 def candidates(facts: Facts, group: Group) -> tuple[Instance, ...]:
     """Returns the instances of a group that may be hit, for a policy without problems."""
-    hittable = tuple(i for i in group.instances if _may_go(i, facts.protected_instances))
+    hittable = tuple(i for i in group.instances if may_be_hit(i, facts.protected_instances))
     if facts.choice.lasting is None:
         return hittable
     return tuple(i for i in hittable if facts.inside.allows(i.instance_id))
 
 
-def _may_go(instance: Instance, spared: frozenset[str]) -> bool:
+def may_be_hit(instance: Instance, spared: frozenset[str]) -> bool:
+    """Checks whether an instance serves, and nothing protects it. ``spared``: ids of those with the protecting tag."""
     return instance.serving and not instance.scale_in_protected and instance.instance_id not in spared

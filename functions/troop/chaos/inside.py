@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from troop.chaos.groups import Group
@@ -67,6 +67,35 @@ def none_fit(inside: Inside, instance_ids: Iterable[str]) -> str:
         if not left:
             return words
     return "has no instance with Linux that is online in Systems Manager"
+
+
+@dataclass(frozen=True, slots=True)
+class Fitness:
+    """Whether lasting faults can hit a group, for people.
+
+    Attributes:
+        consent: as :func:`consent_of`.
+        fit: how many of its instances may have one; None if that could not be read.
+        why: why none may, in words that follow the group's name; "" if one may, and if that could not be read.
+    """
+
+    consent: str
+    fit: int | None
+    why: str
+
+
+def fitness(group: Group, instance_ids: Sequence[str], inside: Inside | None) -> Fitness:
+    """Returns the fitness of a group.
+
+    Args:
+        instance_ids: of those that may be hit.
+        inside: what is known of them; None if that could not be read.
+    """
+    if why := no_consent(group):
+        return Fitness("", 0, why)
+    if inside is None:
+        return Fitness(consent_of(group), None, "")
+    return Fitness(consent_of(group), sum(map(inside.allows, instance_ids)), none_fit(inside, instance_ids))
 
 
 def injection_of(choice: Choice, group: Group, instance_id: str, inside: Inside) -> Injection | None:

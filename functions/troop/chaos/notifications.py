@@ -20,7 +20,7 @@ from troop.chaos.self_halt import SelfHalt
 from troop.chaos.slowness import is_slow
 from troop.chaos.strays import StrayRecord
 from troop.chaos.verdict import Verdict, VerdictValue
-from troop.chaos.verdict_rules import went_off
+from troop.chaos.verdict_rules import recovery_in_words, went_off
 from troop.shared import codec, moments
 from troop.shared.state_keys import ITSELF, REAPER_OFF, SCHEDULES_OFF, SELF_HALT, SWITCH, UNIT
 
@@ -429,7 +429,7 @@ def _sentence(kind: Kind, event: Event) -> str:
     hit = f"{event.method} on" if event.injection else "the termination of"
     return {
         Kind.TERMINATED: f"{instance} was terminated ({event.method}){exception}",
-        Kind.RECOVERED: f"{event.unit} has recovered in {event.recovery_seconds or 0:.0f} s{_judgement(event)}",
+        Kind.RECOVERED: f"{event.unit} {_recovery(event)}{_judgement(event)}",
         Kind.UNRECOVERED: f"{event.unit} has not recovered, and has left chaos: {event.detail}{failure}",
         Kind.GROUP_DELETED: f"{event.group} was deleted before it had recovered",
         Kind.BROKEN: f"{event.unit} is broken after {hit} {instance}, and has left chaos: {why}",
@@ -442,8 +442,6 @@ _FAULT_KINDS = frozenset({Kind.INJECTED, Kind.REPLACED, Kind.RECOVERED, Kind.FAI
 
 
 def _fault_sentence(kind: Kind, event: Event, injection: Injection, instance: str) -> str:
-    seconds = f"{event.recovery_seconds or 0:.0f} s"
-    after = "" if event.terminated_at else f" after {event.method} was over"
     why = event.detail and f": {event.detail}"
     return {
         Kind.INJECTED: f"{event.fault} was injected into {instance}",
@@ -454,9 +452,14 @@ def _fault_sentence(kind: Kind, event: Event, injection: Injection, instance: st
             f"{event.method} on {instance} is not proven to be over, and the instance was not terminated: "
             f"{injection.unproven}"
         ),
-        Kind.RECOVERED: f"{event.unit} has recovered in {seconds}{after}{_judgement(event)}",
+        Kind.RECOVERED: f"{event.unit} {_recovery(event)}{_judgement(event)}",
         Kind.FAILED: f"{event.method} was not injected into {instance}{why}",
     }[kind]
+
+
+def _recovery(event: Event) -> str:
+    words = recovery_in_words(event, f"{event.recovery_seconds or 0:.0f} s")
+    return words if event.victim_stays else f"has {words}"
 
 
 def _why(one: EndRequest | Proof | None) -> str:

@@ -139,7 +139,7 @@ def _refusal(facts: Facts, guards: Sequence[Guard]) -> Refusal | None:
 def _for_everybody(facts: Facts) -> Refusal | None:
     """Returns what still prevents a termination of a unit that all guards pass whose reasons are public."""
     if facts.switch.leashed:
-        return Refusal("leashed", "the deployment is leashed: it decides and records, and terminates nothing")
+        return Refusal("leashed", "the deployment is leashed: it decides and records, and hits nothing")
     if facts.policy.probability.value == 0:
         return Refusal("not-rolled", "its probability is 0")
     return None

@@ -97,6 +97,23 @@ def recovery_bounds(event: Event) -> tuple[float, float] | None:
     return max(0.0, (min(least, most) - began).total_seconds()), max(0.0, (most - began).total_seconds())
 
 
+def recovery_in_words(event: Event, took: str) -> str:
+    """Returns how the group of an event recovered, to follow its name: ``recovered in 3 s``.
+
+    A lasting fault on an instance that stays can leave nothing to recover from. The time until the first check would
+    look like a recovery then, so the words leave it out.
+
+    Args:
+        took: the time from :attr:`Event.recovers_from` to the recovery, in words.
+    """
+    if not event.victim_stays:
+        return f"recovered in {took}"
+    bounds = recovery_bounds(event)
+    if bounds and bounds[0] > 0:
+        return f"was whole {took} after {event.method} was over"
+    return f"was whole when {event.method} was over"
+
+
 def _failures(event: Event, hypothesis: Hypothesis) -> Iterator[str]:
     if event.status is Status.UNRECOVERED:
         yield "the group did not recover"

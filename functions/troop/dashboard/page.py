@@ -114,8 +114,12 @@ class Frame:
         return (self.now + timedelta(days=7)).date()
 
     def recovery(self, event: Event) -> str:
-        """Returns the seconds until the group recovered, within their bounds, or since the recovery is awaited."""
+        """Returns the seconds until the group recovered, within their bounds, or since the recovery is awaited; or that
+        it was whole when its lasting fault was over.
+        """
         if bounds := recovery_bounds(event):
+            if event.victim_stays and not bounds[0]:
+                return "was whole"
             return " to ".join(dict.fromkeys(f"{seconds:,.0f}" for seconds in bounds if seconds) or ["0"]) + " s"
         if event.is_recovering and event.recovers_from:
             return f"{max(0.0, (self.now - event.recovers_from).total_seconds()):,.0f} s so far"

@@ -23,7 +23,11 @@ def _request(parameters: Mapping[str, str]) -> dict[str, str]:
 
 
 def _refusal(parameters: Mapping[str, str], reading: Mapping[str, Any]) -> str:
-    return "" if reading.get("running") else f"no process {parameters['process']} runs"
+    if reading.get("running"):
+        return ""
+    return (
+        f"no process {parameters['process']} runs: take its name from /proc/PID/comm, which has at most 15 characters"
+    )
 
 
 KILL = LastingFault(
@@ -31,7 +35,7 @@ KILL = LastingFault(
     summary="all processes of one name are killed",
     document="AWSFIS-Run-Kill-Process",
     parameters=(
-        Parameter("process", "the name of the processes", _NAMES),
+        Parameter("process", "the name of the processes, as in `/proc/PID/comm`", _NAMES),
         Parameter("signal", "how they are killed", one_of("SIGKILL", "SIGTERM"), "SIGKILL"),
         seconds(60, "how long the process may be gone, in seconds"),
     ),

@@ -253,7 +253,8 @@ class Settings:
     )
     inside_instances: bool = Setting(Section.CHAOS, False, values.boolean, higher=MORE_TERMINATIONS).means(
         "Whether faults inside instances can happen: processes, network and disk, in place of the whole instance. "
-        "Only instances whose owners consent with the tag `troop:inside` can have one."
+        "Only instances whose owners consent with the tag `troop:inside` can have one. Not in regions of China, whose "
+        "endpoints AWS's documents do not know."
     )
     max_per_day: int = Setting(Section.CHAOS, 20, values.whole(1, 100_000), higher=MORE_TERMINATIONS).means(
         "The most terminations of the whole deployment in a day, on-demand ones included. The day is the calendar's "

@@ -460,14 +460,14 @@ CASES: list[Case] = [
     Case(
         day_cap,
         "day-cap",
-        "20 terminations on 2026-11-20, max_per_day 20",
+        "20 hits on 2026-11-20, max_per_day 20",
         {"counts": Counts({FRIDAY: 20})},
         {"counts": Counts({FRIDAY: 19, date(2026, 11, 19): 99})},
     ),
     Case(
         in_flight,
         "in-flight",
-        "5 terminations in flight, max_in_flight 5",
+        "5 hits in flight, max_in_flight 5",
         {"counts": Counts(in_flight=5)},
         {"counts": Counts(in_flight=4)},
     ),

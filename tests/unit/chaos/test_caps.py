@@ -23,24 +23,24 @@ from troop.shared.settings import Settings
 @pytest.mark.parametrize(
     ("caps", "counted", "granted", "refusal", "detail"),
     [
-        ({"max_in_flight": 5}, Counts(), 5, "in-flight", "5 terminations in flight, max_in_flight 5"),
-        ({"max_in_flight": 5}, Counts(in_flight=3), 2, "in-flight", "5 terminations in flight, max_in_flight 5"),
-        ({"max_in_flight": 5}, Counts(in_flight=9), 0, "in-flight", "9 terminations in flight, max_in_flight 5"),
+        ({"max_in_flight": 5}, Counts(), 5, "in-flight", "5 hits in flight, max_in_flight 5"),
+        ({"max_in_flight": 5}, Counts(in_flight=3), 2, "in-flight", "5 hits in flight, max_in_flight 5"),
+        ({"max_in_flight": 5}, Counts(in_flight=9), 0, "in-flight", "9 hits in flight, max_in_flight 5"),
         (
             {"max_in_flight": 9, "max_per_day": 4},
             Counts(),
             4,
             "day-cap",
-            "4 terminations on 2026-11-20, max_per_day 4",
+            "4 hits on 2026-11-20, max_per_day 4",
         ),
         (
             {"max_in_flight": 9, "max_per_day": 4},
             Counts({FRIDAY: 3, date(2026, 11, 19): 4}),
             1,
             "day-cap",
-            "4 terminations on 2026-11-20, max_per_day 4",
+            "4 hits on 2026-11-20, max_per_day 4",
         ),
-        ({"max_in_flight": 5, "max_per_day": 5}, Counts(), 5, "day-cap", "5 terminations on 2026-11-20, max_per_day 5"),
+        ({"max_in_flight": 5, "max_per_day": 5}, Counts(), 5, "day-cap", "5 hits on 2026-11-20, max_per_day 5"),
     ],
 )
 def test_grant_to_one_unit_counts_against_the_rest(

@@ -1,4 +1,4 @@
-// The next weeks of each calendar: open and closed days with reasons, and expected terminations.
+// The next weeks of each calendar: open and closed days with reasons, and expected hits.
 
 import { address, filtersOf, remember } from "./address.js";
 import { loaded, loadedLine } from "./freshness.js";
@@ -9,7 +9,7 @@ import { count, day as shortDay, unitAddress } from "./format.js";
 
 const WEEKS = [["2", "2 weeks"], ["4", "4 weeks"], ["8", "8 weeks"], ["12", "12 weeks"]];
 const OLD = 600_000; // milliseconds, after which the view is marked as old
-const FEW = 5; // terminations of a day that are visible at first
+const FEW = 5; // hits of a day that are visible at first
 const SUGGESTED = 200; // units that the filter suggests
 const DEFAULTS = { weeks: "4", calendar: "default", unit: "", ignore: "" }; // in the address
 
@@ -107,15 +107,15 @@ function summary(forecast, calendar, hits, wanted) {
   const real = !forecast.unleashed;
   return [
     h("p", {}, `Open ${calendar.open} to ${calendar.close} in ${calendar.time_zone}; ${open} open days ahead.`),
-    real && forecast.halted && h("p", { class: "notice" }, badge("halted", "quiet"), " No terminations until someone resumes."),
-    real && !forecast.halted && forecast.leashed && h("p", { class: "notice" }, badge("leashed", "info"), " Dry run: Troop would terminate these instances, but terminates nothing."),
+    real && forecast.halted && h("p", { class: "notice" }, badge("halted", "quiet"), " No hits until someone resumes."),
+    real && !forecast.halted && forecast.leashed && h("p", { class: "notice" }, badge("leashed", "info"), " Dry run: Troop would hit these instances, but hits nothing."),
     real && forecast.halted ? null : forecast.expected === null
-      ? h("p", { class: "notice" }, `Terminations cannot be predicted without the salt: ${forecast.not_expected}`)
-      : h("p", {}, h("strong", {}, hits.length === 1 ? "1 termination" : `${count(hits.length)} terminations`), wanted && [" of units with ", name(wanted), " in their name"], forecast.unleashed ? " expected without leash and halt." : forecast.leashed ? " expected without the leash." : " expected."),
+      ? h("p", { class: "notice" }, `Hits cannot be predicted without the salt: ${forecast.not_expected}`)
+      : h("p", {}, h("strong", {}, hits.length === 1 ? "1 hit" : `${count(hits.length)} hits`), wanted && [" of units with ", name(wanted), " in their name"], forecast.unleashed ? " expected without leash and halt." : forecast.leashed ? " expected without the leash." : " expected."),
   ];
 }
 
-/** The days in weeks; as a list of days that have something to say on phones, and if `none` can have a termination. */
+/** The days in weeks; as a list of days that have something to say on phones, and if `none` can have a hit. */
 function grid(calendar, hits, days, none) {
   const by = new Map();
   for (const hit of hits) by.set(hit.day, [...(by.get(hit.day) ?? []), hit]);
@@ -123,7 +123,7 @@ function grid(calendar, hits, days, none) {
   const even = calendar.days.some((one, index) => index % 7 > 4 && !one.closed) ? " even" : "";
   const listed = none ? " listed" : "";
   return [
-    h("p", { class: `only${listed} muted small` }, "Days without a termination or a closure are left out."),
+    h("p", { class: `only${listed} muted small` }, "Days without a hit or a closure are left out."),
     h("div", { class: `weekdays${even}${listed}`, "aria-hidden": "true" }, ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"].map((one) => h("span", {}, one))),
     h("ol", { class: `days${even}${listed}` }, calendar.days.map((one) => cell(one, calendar.today, by.get(one.day) ?? [], hits.length > 0, days && (days[one.day] ?? null)))),
   ];
@@ -150,7 +150,7 @@ function cell(one, today, hits, any, counts) {
   );
 }
 
-/** The rest of a day, drawn when it is opened: it can have thousands of terminations. */
+/** The rest of a day, drawn when it is opened: it can have thousands of hits. */
 function more(others) {
   const list = h("ul", {});
   const open = (event) => event.target.open && !list.childElementCount && fill(list, others.map(expected));

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { badge, facts, fill, h, heading, kept, link, loading, name } from "./dom.js";
-import { verdictOf } from "./event_words.js";
+import { recoveredIn, verdictOf } from "./event_words.js";
 import { stamp } from "./freshness.js";
 import { clock, duration, kind, moment, recoveryTime, sentence, timed, unitAddress, words } from "./format.js";
 import { awaitsVerdict, faultOf, faultSteps, hitAt, inFlight, least, recoversFrom, stages, staysOf } from "./stages.js";
@@ -68,7 +68,7 @@ export async function show(main, signal, id) {
 }
 
 function details(event) {
-  const end = event.recovery_seconds === null ? "." : `, recovered in ${recoveryTime(event.recovery_seconds)}.`;
+  const end = event.recovery_seconds === null ? "." : `, recovered${recoveredIn(event)}.`;
   const { detail, launch_failure: failure } = event;
   const bad = event.status === "UNRECOVERED";
   const beside = hitAt(event) || event.hypothesis;
@@ -127,7 +127,7 @@ function course(event) {
     claimed,
     ...(injection ? faultSteps(event) : [{ what: "AWS accepted the request", at: event.terminated_at }]),
     ...(staysOf(event) || !recoversFrom(event) ? [] : stages(event)),
-    { what: "Recovered", at: event.recovered_at, more: injection ? event.recovered_at && `${recoveryTime(event.recovery_seconds)} after ${event.terminated_at ? "the termination" : "the proof"}` : bound && `or earlier, after +${recoveryTime(bound)}`, without: [NO_RECOVERY[status], inFlight(event) && until && [": it has time until ", moment(until)]] },
+    { what: "Recovered", at: event.recovered_at, more: injection ? event.recovered_at && (staysOf(event) && event.recovery ? `the group ${event.recovery}` : `${recoveryTime(event.recovery_seconds)} after ${event.terminated_at ? "the termination" : "the proof"}`) : bound && `or earlier, after +${recoveryTime(bound)}`, without: [NO_RECOVERY[status], inFlight(event) && until && [": it has time until ", moment(until)]] },
     verdict && { what: "Verdict given", at: verdict.at },
     awaitsVerdict(event) && { what: "Verdict", without: ["expected at ", moment(event.settles_at)] },
   ].filter(Boolean);

@@ -1,10 +1,10 @@
-// Events in words: why a unit has left chaos, how a termination ended, and its verdict.
+// Events in words: why a unit has left chaos, how a hit ended, and its verdict.
 
 import { badge, h, link, name } from "./dom.js";
-import { eventAddress, hour, kind, moment, words } from "./format.js";
-import { awaitsVerdict } from "./stages.js";
+import { eventAddress, hour, kind, moment, recoveryTime, words } from "./format.js";
+import { awaitsVerdict, staysOf } from "./stages.js";
 
-/** The termination because of which a unit has left chaos, with a link. The response for one unit has details that the list lacks. */
+/** The hit because of which a unit has left chaos, with a link. The response for one unit has details that the list lacks. */
 export function lapse({ unrecovered, events = [] }) {
   const event = events.find((one) => one.event_id === unrecovered);
   const [head] = unrecovered.split("#");
@@ -24,6 +24,15 @@ const endOfFault = ({ injection, terminated_at: replaced }) => (injection ? [
 
 /** How an event ended, and why the last launch failed, in words; "" if nothing is known. */
 export const ending = (event) => [doubt(event), event.detail, ...endOfFault(event), event.launch_failure && `the last launch failed: ${event.launch_failure}`].filter(Boolean).join("; ");
+
+/** The recovery time for a table; null before. A group that no check found short after its lasting fault had nothing to recover from. */
+export const recoveredAfter = (event) => {
+  if (event.recovery_seconds === null) return null;
+  return staysOf(event) && !event.recovery_at_least ? "was whole" : recoveryTime(event.recovery_seconds);
+};
+
+/** How the group recovered, to follow "recovered": " in 3.1 s". The words about a lasting fault are the API's; earlier versions have none. */
+export const recoveredIn = (event) => (staysOf(event) && event.recovery ? `: the group ${event.recovery}` : ` in ${recoveryTime(event.recovery_seconds)}`);
 
 /** The verdict on an event, or when it is expected; null without one. */
 export function verdictOf(event) {

@@ -3,9 +3,9 @@
 import { filtersOf, remember } from "./address.js";
 import { get } from "./api.js";
 import { badge, facts, field, fill, h, headline, leftOut, link, loading, name, problem, select, still, table } from "./dom.js";
-import { ending, verdictOf } from "./event_words.js";
+import { ending, recoveredAfter, verdictOf } from "./event_words.js";
 import { beyond, gap, joined, merged, news, renewed } from "./event_list.js";
-import { clock, count, eventAddress, kind, moment, recoveryTime, sentence, share, timed, unitAddress, words } from "./format.js";
+import { clock, count, eventAddress, kind, moment, sentence, share, timed, unitAddress, words } from "./format.js";
 
 const PAGE = 50;
 const BY_ID = 10; // older events in progress that one update requests, each by its id
@@ -42,7 +42,7 @@ export const COLUMNS = [
   { label: "Status", cell: (event) => badge(words(event.status), kind(event.status)) },
   { label: "Verdict", cell: verdictOf },
   { label: "Fault", cell: (event) => event.method },
-  { label: "Recovery time", number: true, cell: (event) => recoveryTime(event.recovery_seconds) },
+  { label: "Recovery time", number: true, cell: recoveredAfter },
   { label: "Group", cell: (event) => name(event.group) },
   { label: "Instance", cell: (event) => [h("code", {}, event.instance_id || "–"), event.zone && h("small", { class: "source" }, event.zone)] },
   { label: "Detail", wide: true, cell: (event) => timed(ending(event)) },

@@ -6,9 +6,9 @@ import { change, get } from "./api.js";
 import { ENOUGH, trend } from "./charts.js";
 import { ask, once } from "./dialogs.js";
 import { badge, fill, flash, h, headline, kept, link, name, problem, refreshButton, skeleton, table } from "./dom.js";
-import { ending, verdictOf } from "./event_words.js";
+import { ending, recoveredAfter, verdictOf } from "./event_words.js";
 import { ago, loaded, loadedLine, stamp } from "./freshness.js";
-import { clock, count, day as shortDay, eventAddress, hour, kind, moment, money, recoveryTime, sentence, soon, stateKind, timed, unitAddress, unitOf, words } from "./format.js";
+import { clock, count, day as shortDay, eventAddress, hour, kind, moment, money, sentence, soon, stateKind, timed, unitAddress, unitOf, words } from "./format.js";
 import { awaitsVerdict, inFlight, recoversFrom } from "./stages.js";
 import { itself, switchTile } from "./switch.js";
 
@@ -19,7 +19,7 @@ const NAMES = { today: "Today", benchmarks: "The cost", tick: "The next tick", h
 const [QUICK, SLOW] = [["today", "tick", "benchmarks", "health"], ["units", "ahead", "ungrouped", "year"]];
 const TITLES = { today: "Today", next: "Next", cost: "Cost", units: "Units", ungrouped: "Outside Auto Scaling groups" };
 const GRADE = { ok: "good", warn: "warn", fail: "bad" };
-const FEW = 4; // expected terminations that are visible
+const FEW = 4; // expected hits that are visible
 
 const REPEATS = 10_000; // milliseconds for which the API can repeat what its checks have found, with a margin
 const returned = { at: 0 }; // when this page last returned a unit to chaos
@@ -170,7 +170,7 @@ export async function show(main, signal) {
       const done = await ask({
         title: `Return ${unit.unit} to chaos?`,
         yes: "Return to chaos",
-        content: [h("p", {}, "From the next decision on, Troop can terminate instances of ", name(unit.unit), " again. Return it once the cause is repaired."), cause(unit) && h("p", { class: "muted" }, timed(sentence(cause(unit))))],
+        content: [h("p", {}, "From the next decision on, Troop can hit instances of ", name(unit.unit), " again. Return it once the cause is repaired."), cause(unit) && h("p", { class: "muted" }, timed(sentence(cause(unit))))],
         act: () => change("PATCH", `groups/${unit.id}`, { unrecovered: false }),
       });
       if (!done) return;
@@ -270,16 +270,16 @@ function todayContent({ value: today, now }) {
 function nextContent({ value: next, error }, odds) {
   if (!next) return error ? null : h("p", { class: "muted" }, "No window opens within two weeks.");
   const day = next.is_today ? "today" : shortDay(next.day);
-  if (next.halted) return [h("p", { class: "large" }, "None"), h("p", {}, `Halted: no termination ${next.is_today ? "today" : `on ${day}`} until someone resumes.`)];
+  if (next.halted) return [h("p", { class: "large" }, "None"), h("p", {}, `Halted: no hit ${next.is_today ? "today" : `on ${day}`} until someone resumes.`)];
   if (!next.expected) {
     return [
-      odds && h("p", { class: "large" }, "about ", h("strong", {}, Number(odds.a_day.toPrecision(2))), odds.a_day === 1 ? " termination" : " terminations", " a business day"),
+      odds && h("p", { class: "large" }, "about ", h("strong", {}, Number(odds.a_day.toPrecision(2))), odds.a_day === 1 ? " hit" : " hits", " a business day"),
       h("p", { class: "muted" }, odds && `The odds of ${count(odds.units)} ${odds.units === 1 ? "unit" : "units"} that take part. `, `Next: ${day}. Without the salt, nobody can tell which and when: `, sentence(next.not_expected)),
     ];
   }
   const hits = next.expected;
   return [
-    h("p", { class: "large" }, h("strong", {}, count(hits.length)), next.leashed ? " would be terminated" : " expected", ` ${next.is_today ? "until the end of today" : `on ${day}`}`),
+    h("p", { class: "large" }, h("strong", {}, count(hits.length)), next.leashed ? " would be hit" : " expected", ` ${next.is_today ? "until the end of today" : `on ${day}`}`),
     h("ul", { class: "rows" }, hits.slice(0, FEW).map((hit) => h("li", {}, h("time", { datetime: hit.tick, class: "muted" }, hour(new Date(hit.tick))), " ", link(unitAddress(hit.unit), name(hit.unit))))),
     hits.length > FEW && h("p", {}, link("#/calendar", `${count(hits.length - FEW)} more in the calendar`)),
   ];
@@ -342,8 +342,9 @@ function unfolding({ count: all, instances }) {
 const columns = (now) => [
   { label: "Time", cell: (event) => link(eventAddress(event.event_id), moment(event.at)) },
   { label: "Unit", cell: (event) => link(unitAddress(event.unit), name(event.unit)) },
+  { label: "Fault", cell: (event) => event.method },
   { label: "Status", cell: (event) => badge(words(event.status), kind(event.status)) },
   { label: "Verdict", cell: verdictOf },
-  { label: "Recovery time", number: true, cell: (event) => event.recovery_seconds === null ? null : recoveryTime(event.recovery_seconds) },
+  { label: "Recovery time", number: true, cell: recoveredAfter },
   { label: "Detail", wide: true, cell: (event) => (inFlight(event) ? progress(event, now) : timed(ending(event))) },
 ];

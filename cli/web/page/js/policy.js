@@ -18,9 +18,9 @@ const FIELDS = [
   { key: "min_days_between", label: LABELS.min_days_between },
   { key: "method", label: LABELS.method, hint: "One or more faults with commas between them, with parameters as in: crash, latency delay=200 seconds=60. The roll of the day chooses one.", listed: ({ methods }) => methods },
   { key: "calendar", label: LABELS.calendar, choices: ({ calendars }) => calendars && [["", "not set"], ...calendars.map((one) => [one, one])] },
-  { key: "stop_alarms", label: LABELS.stop_alarms, hint: "Names of CloudWatch alarms, with commas between them. All must be OK for a termination; one that goes off stops chaos for the unit." },
-  { key: "success_alarms", label: LABELS.success_alarms, hint: "Like stop alarms. Besides, a termination is broken if one of them goes off until its verdict." },
-  { key: "recovery_within", label: LABELS.recovery_within, hint: "A whole number up to 86400. A termination is broken if the recovery takes longer." },
+  { key: "stop_alarms", label: LABELS.stop_alarms, hint: "Names of CloudWatch alarms, with commas between them. All must be OK for a hit; one that goes off stops chaos for the unit." },
+  { key: "success_alarms", label: LABELS.success_alarms, hint: "Like stop alarms. Besides, a hit is broken if one of them goes off until its verdict." },
+  { key: "recovery_within", label: LABELS.recovery_within, hint: "A whole number up to 86400. A hit is broken if the recovery takes longer." },
   { key: "reason", label: LABELS.reason },
   { key: "owner", label: LABELS.owner },
 ];
@@ -134,7 +134,7 @@ export async function show(main, signal, id) {
             { label: "Then", cell: (row) => sourced(row.after) },
           ], would.values)
         : h("p", {}, "No value in force changes."),
-      h("p", {}, "Next possible termination: ", possible(before), before !== after && [" → ", h("strong", {}, possible(after))], "."),
+      h("p", {}, "Next possible hit: ", possible(before), before !== after && [" → ", h("strong", {}, possible(after))], "."),
       days(would),
     ];
   }

@@ -10,14 +10,14 @@ const EVERY = 30_000;
 const OLD = 90_000; // milliseconds, after which the state of the switch is marked as old
 
 const SENTENCE = {
-  halted: "Halted: no rolls, no terminations.",
-  leashed: "Leashed: a dry run that decides and records, but terminates nothing.",
-  unleashed: "Unleashed: terminates instances.",
+  halted: "Halted: no rolls, no hits.",
+  leashed: "Leashed: a dry run that decides and records, but hits nothing.",
+  unleashed: "Unleashed: hits instances.",
 };
 const BRIEFLY = {
-  halted: "no rolls, no terminations",
-  leashed: "dry run: decides and records, terminates nothing",
-  unleashed: "terminates instances",
+  halted: "no rolls, no hits",
+  leashed: "dry run: decides and records, hits nothing",
+  unleashed: "hits instances",
 };
 const state = (now) => (now.halted ? "halted" : now.leashed ? "leashed" : "unleashed");
 const ALREADY = { true: "Already halted.", false: "Already resumed." };
@@ -125,10 +125,10 @@ async function halt() {
     danger: true,
     target: { halted: true },
     describe: (now) => [
-      h("p", {}, "Rolls and terminations stop at once, and pending claims are abandoned. Recovery checks and benchmarks continue."),
+      h("p", {}, "Rolls and hits stop at once, pending claims are abandoned, and running faults are asked to end. Recovery checks and benchmarks continue."),
       now && since(now),
     ],
-    done: "Halted: no terminations until someone resumes.",
+    done: "Halted: no hits until someone resumes.",
   });
 }
 
@@ -138,7 +138,7 @@ async function resume() {
     yes: "Resume",
     target: { halted: false },
     describe: (now) => [
-      h("p", {}, now.leashed ? "The deployment is leashed. From the next tick on, it decides and records, but terminates nothing." : "The deployment is unleashed. From the next tick on, it terminates instances."),
+      h("p", {}, now.leashed ? "The deployment is leashed. From the next tick on, it decides and records, but hits nothing." : "The deployment is unleashed. From the next tick on, it hits instances."),
       since(now),
       now.itself && h("p", {}, "Broken units stay out of chaos until their owners return them. Those of the last hour no longer count toward another halt."),
     ],
@@ -152,7 +152,7 @@ async function leash() {
     yes: "Leash",
     target: { leashed: true },
     describe: (now) => [
-      h("p", {}, "From now on, ticks decide and record, but terminate nothing. To unleash again, use ", h("code", {}, "troop unleash"), "."),
+      h("p", {}, "From now on, ticks decide and record, but hit nothing. To unleash again, use ", h("code", {}, "troop unleash"), "."),
       now && since(now),
     ],
     done: "Leashed: a dry run until someone unleashes.",

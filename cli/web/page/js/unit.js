@@ -6,9 +6,9 @@ import { changeWords } from "./changes.js";
 import { table as folded } from "./charts.js";
 import { ask, once } from "./dialogs.js";
 import { badge, field, fill, flash, h, heading, headline, leftOut, link, loading, name, problem, table } from "./dom.js";
-import { ending, lapse, verdictOf } from "./event_words.js";
+import { ending, lapse, recoveredIn, verdictOf } from "./event_words.js";
 import { stamp } from "./freshness.js";
-import { day as shortDay, dayAfter, earliestToday, eventAddress, kind, longDay, moment, plain, recoveryTime, sentence, soon, sourceName, stateKind, timed, unitAddress, who, words } from "./format.js";
+import { day as shortDay, dayAfter, earliestToday, eventAddress, kind, longDay, moment, plain, sentence, soon, sourceName, stateKind, timed, unitAddress, who, words } from "./format.js";
 import { recoveries } from "./recoveries.js";
 import { updateRow } from "./units.js";
 
@@ -89,7 +89,7 @@ export async function show(main, signal, id) {
       `Opt out ${unit.unit}?`,
       "Opt out",
       (now) => [
-        h("p", {}, `From the next decision on, no roll terminates an instance of ${groupsOf(now)}. The opt-out lasts until the last day below, or until someone opts the unit in.`),
+        h("p", {}, `From the next decision on, no roll hits an instance of ${groupsOf(now)}. The opt-out lasts until the last day below, or until someone opts the unit in.`),
         standing(now),
         field("Reason", reason, "Shown wherever the unit is skipped."),
         field("Until", until, "Last day of the opt-out. Leave empty for an opt-out without end."),
@@ -110,7 +110,7 @@ export async function show(main, signal, id) {
       unit.unrecovered ? `Opt in ${unit.unit} again?` : `Opt in ${unit.unit}?`,
       unit.unrecovered ? "Opt in again" : "Opt in",
       (now) => [
-        h("p", {}, `From the next decision on, Troop can terminate instances of ${groupsOf(now)}. This removes an opt-out with its end and reason.`),
+        h("p", {}, `From the next decision on, Troop can hit instances of ${groupsOf(now)}. This removes an opt-out with its end and reason.`),
         now.unrecovered && h("p", {}, now.left_for === "broken" ? "The hypothesis was broken by " : "The unit has not recovered from ", lapse(now), ". Opting in again clears this state."),
         standing(now),
       ],
@@ -176,7 +176,7 @@ const EVENTS = [
   { label: "Time", cell: (event) => link(eventAddress(event.event_id), soon(event.at)) },
   {
     label: "Outcome", wide: true,
-    cell: (event) => [badge(words(event.status), kind(event.status)), event.recovery_seconds !== null && ` in ${recoveryTime(event.recovery_seconds)}`, [" ", verdictOf(event)], ending(event) && h("small", { class: "source" }, name(timed(ending(event))))],
+    cell: (event) => [badge(words(event.status), kind(event.status)), event.recovery_seconds !== null && recoveredIn(event), [" ", verdictOf(event)], ending(event) && h("small", { class: "source" }, name(timed(ending(event))))],
   },
 ];
 
@@ -198,7 +198,7 @@ function details(unit) {
   const past = [
     h("h2", {}, "Groups"),
     unit.groups.length
-      ? h("ul", { class: "states" }, unit.groups.map((group) => h("li", {}, name(group.group), group.in_service === undefined ? null : `: ${group.in_service} of ${group.desired} in service`, group.protected && [" ", badge("protected", "info")])))
+      ? h("ul", { class: "states" }, unit.groups.map((group) => h("li", {}, name(group.group), group.in_service === undefined ? null : `: ${group.in_service} of ${group.desired} in service`, group.inside && name(insideOf(group.inside)), group.protected && [" ", badge("protected", "info")])))
       : h("p", { class: "muted" }, "There are no groups yet."),
     leftOut(unit),
     h("h2", {}, "Last events"),
@@ -216,9 +216,12 @@ function details(unit) {
   return h("div", { class: "halves" }, h("div", {}, policy), h("div", {}, past));
 }
 
+/** Whether lasting faults can hit a group, to follow its name. */
+const insideOf = ({ consent, fit, why }) => [consent && `, faults inside: ${consent}`, consent && `, ${fit ?? "unknown how many"} fit`, why && `; it ${why}`].filter(Boolean).join("");
+
 const percent = (chance, digits = 2) => `${Number((chance * 100).toPrecision(digits))} %`;
 
-/** The probability of a termination, and the business days from one to the next that follow from it; null if unknown. */
+/** The probability of a hit, and the business days from one to the next that follow from it; null if unknown. */
 function odds({ probability, min_days_between: distance }) {
   const chance = probability?.value;
   if (typeof chance !== "number") return null;
@@ -227,23 +230,23 @@ function odds({ probability, min_days_between: distance }) {
   return [h("strong", {}, percent(chance, 3)), ` chance a business day${often}`];
 }
 
-/** The last termination of the unit among its last events, in words; null if there is none. */
+/** The last hit of the unit among its last events, in words; null if there is none. */
 function latest({ events }) {
   const last = events.find((event) => event.recovery_seconds !== null || event.status === "UNRECOVERED");
-  return last && h("p", { class: "muted" }, "Last: ", link(eventAddress(last.event_id), longDay(last.day)), last.recovery_seconds === null ? ", not recovered in time." : `, recovered in ${recoveryTime(last.recovery_seconds)}.`);
+  return last && h("p", { class: "muted" }, "Last: ", link(eventAddress(last.event_id), longDay(last.day)), last.recovery_seconds === null ? ", not recovered in time." : `, recovered${recoveredIn(last)}.`);
 }
 
 /** The outcome of a day's decision about a unit. */
 export function outcome(one) {
   if (!one) return "not decided";
-  if (one.hit) return badge(`${one.leashed ? "would terminate" : "terminates"} at ${one.at}`, one.leashed ? "info" : "live");
+  if (one.hit) return badge(`${one.leashed ? "would be hit" : "hit"} at ${one.at}`, one.leashed ? "info" : "live");
   return [one.reason.replaceAll("-", " "), h("small", { class: "source" }, name(one.detail))];
 }
 
-/** The next termination of the unit, and the decisions of the next two weeks. `current` returns the unit. */
+/** The next hit of the unit, and the decisions of the next two weeks. `current` returns the unit. */
 function nextPanel(current, signal) {
   const result = h("div", { "aria-live": "polite" });
-  const element = h("section", { class: "why", "aria-labelledby": "next" }, h("h2", { id: "next" }, "Next termination"), result);
+  const element = h("section", { class: "why", "aria-labelledby": "next" }, h("h2", { id: "next" }, "Next hit"), result);
   const days = h("div", {});
   let ahead = null;
   let failure = null;

@@ -11,9 +11,10 @@ from troop.chaos.injection import Injection, Way
 from troop.chaos.proof import Presence, prove
 from troop.chaos.replacements import UNKNOWN, Build, Replacement, comparison, differences
 from troop.chaos.verdict import VerdictValue
-from troop.chaos.verdict_rules import recovery_bounds
+from troop.chaos.verdict_rules import recovery_bounds, recovery_in_words
 from troop.faults import find_lasting
 from troop.shared.api.models import Listing, Moment, Out
+from troop.shared.formatting import SPACE, duration
 from troop.shared.wiring import environment
 
 
@@ -252,6 +253,10 @@ class EventOut(BaseModel):
     recovery_at_least: float | None = Field(
         description="Seconds that the recovery took at least: from recovers_from to short_at"
     )
+    recovery: str = Field(
+        description="How the group recovered, in words that follow its name, such as recovered in 3 min 10 s, or was "
+        "whole when latency was over; empty before"
+    )
     short_at: Moment | None = Field(
         description="The last moment at which the group had certainly not recovered: a check found it so, or no "
         "instance had returned to service; it recovered between this and recovered_at. null if none is known"
@@ -313,6 +318,7 @@ class EventOut(BaseModel):
             recovered_at=event.recovered_at,
             recovery_seconds=event.recovery_seconds,
             recovery_at_least=bounds[0] if (bounds := recovery_bounds(event)) else None,
+            recovery=_recovery(event),
             short_at=event.watch.short_at,
             stages=StagesOut.model_validate(event.stages) if event.stages else None,
             hypothesis=HypothesisOut.model_validate(event.hypothesis) if event.hypothesis else None,
@@ -328,6 +334,11 @@ class EventOut(BaseModel):
             if event.replacement
             else None,
         )
+
+
+def _recovery(event: Event) -> str:
+    seconds = event.recovery_seconds
+    return "" if seconds is None else recovery_in_words(event, duration(seconds).replace(SPACE, " "))
 
 
 class EventsOut(Listing):

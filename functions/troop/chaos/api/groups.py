@@ -13,7 +13,7 @@ from troop.chaos.api.authors import author_of
 from troop.chaos.api.unit_models import GroupOut, GroupsOut, UnitOut, UnitPatch
 from troop.chaos.aws.groups import BadToken
 from troop.chaos.flows.editor import ConflictError
-from troop.chaos.flows.units import UnitView, missing_alarms
+from troop.chaos.flows.units import UnitView, fitness_of, missing_alarms
 from troop.chaos.policy import has_values
 from troop.chaos.units import LONGEST_UNIT, is_unit, unit_from_url, unit_to_url
 from troop.chaos.wiring import services
@@ -63,7 +63,9 @@ def get_unit(unit: _Unit) -> UnitOut:
     and it has no item.
 
     Costs at most two items, three queries and four calls to Auto Scaling, and one more call for a unit without group
-    and item. For the name of a group it costs that twice, and one call. Alarms cost one call to CloudWatch.
+    and item. For the name of a group it costs that twice, and one call. Alarms cost one call to CloudWatch. If faults
+    inside instances are allowed and a group consents, it costs two calls to EC2, at most two to DynamoDB, and at most
+    four to Systems Manager more.
     """
     name, units, now = _unit(unit), services.units(), environment.now()
     view = units.view(name, now)
@@ -115,8 +117,12 @@ def change_unit(unit: _Unit, body: Annotated[UnitPatch, Body()]) -> UnitOut:
 
 
 def _unit_out(view: UnitView) -> UnitOut:
-    names = view.policy.hypothesis.alarms
-    return UnitOut.from_view(view, missing_alarms(quick_client("cloudwatch"), names) if names else [])
+    names, units = view.policy.hypothesis.alarms, services.units()
+    missing = missing_alarms(quick_client("cloudwatch"), names) if names else []
+    fitness = None
+    if units.settings.inside_instances:
+        fitness = fitness_of(quick_client("ec2"), quick_client("ssm"), units.state, view.groups)
+    return UnitOut.from_view(view, missing, fitness)
 
 
 def _today(calendar: str | None) -> date:

@@ -37,7 +37,7 @@ class SwitchOut(BaseModel):
         description="Ticks decide no termination, and claims are not carried out: people have halted the deployment, "
         "or it has halted itself"
     )
-    leashed: bool = Field(description="Ticks decide and record, but terminate nothing")
+    leashed: bool = Field(description="Ticks decide and record, but hit nothing")
     reaper_off: bool = Field(
         description="The reaper of benchmarks reports leftovers but removes nothing; chaos is not affected"
     )

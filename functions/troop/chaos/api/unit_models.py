@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
 from typing import Annotated, Any, Literal
 
@@ -13,6 +14,7 @@ from troop.chaos.changes import Change, to_store, version_of
 from troop.chaos.flows.units import GroupRow, UnitView
 from troop.chaos.groups import Group
 from troop.chaos.guards import protecting_tag
+from troop.chaos.inside import Fitness
 from troop.chaos.outlook import TAKING_PART
 from troop.chaos.policy import LONGEST_ALARM, LONGEST_RECOVERY, MOST_ALARMS, PARSERS
 from troop.chaos.units import unit_to_url
@@ -50,15 +52,15 @@ class OutlookOut(Out):
     state: str = Field(
         description=f"{TAKING_PART}, or in words why it does not take part, such as opted out or too small"
     )
-    takes_part: bool = Field(description="Whether only a reason that passes by itself can prevent a termination")
+    takes_part: bool = Field(description="Whether only a reason that passes by itself can prevent a hit")
     reason: str | None = Field(
-        description="What prevents a termination now: a reason of a decision, or no-groups; null if only the roll can, "
+        description="What prevents a hit now: a reason of a decision, or no-groups; null if only the roll can, "
         "or what only a tick reads: SSM Change Calendars, instance refreshes, alarms, load balancers, tags of "
         "instances"
     )
     why: str = Field(description='The reason with its numbers, in words; "" without one')
     next_possible: Moment | None = Field(
-        description="The earliest time at which calendar and policy allow a termination; null if a person "
+        description="The earliest time at which calendar and policy allow a hit; null if a person "
         "must act first, or while a reason without a known end prevents one. Ignores the roll."
     )
 
@@ -86,9 +88,7 @@ class GroupOut(BaseModel):
     in_service: int = Field(description="Capacity in service and healthy, in the same units")
     unrecovered: str | None = LEFT_BY
     left_for: str | None = LEFT_FOR
-    last_day: date | None = Field(
-        description="The local day of the unit's last termination; abandoned claims do not count"
-    )
+    last_day: date | None = Field(description="The local day of the unit's last hit; abandoned claims do not count")
     outlook: OutlookOut = Field(description="The state of the unit, the same for all its groups")
 
     @classmethod
@@ -128,6 +128,19 @@ class SourcedOut(BaseModel):
     source: str = Field(description=SOURCES)
 
 
+class InsideOut(Out):
+    """Whether lasting faults can hit a group."""
+
+    consent: str = Field(
+        description="Its tag troop:inside, if that consents and reaches new instances: yes or install; empty otherwise"
+    )
+    fit: int | None = Field(
+        description="How many of its instances, at most 200 of a unit, may have a lasting fault now: in service and "
+        "not protected, with the tag, online in Systems Manager, without an earlier one; null if AWS does not answer"
+    )
+    why: str = Field(description="Why none may, in words that follow the group's name; empty otherwise")
+
+
 class MemberOut(BaseModel):
     """A group of a unit."""
 
@@ -135,14 +148,18 @@ class MemberOut(BaseModel):
     desired: int = Field(description="Desired capacity, in the group's own units")
     in_service: int = Field(description="Capacity in service and healthy, in the same units")
     protected: str | None = PROTECTED
+    inside: InsideOut | None = Field(
+        description="Whether lasting faults can hit it; null while troop:inside_instances is false"
+    )
 
     @classmethod
-    def from_group(cls, group: Group) -> MemberOut:
+    def from_group(cls, group: Group, fitness: Fitness | None) -> MemberOut:
         return cls(
             group=group.name,
             desired=group.desired,
             in_service=group.capacity_in_service,
             protected=protecting_tag(group),
+            inside=InsideOut.model_validate(fitness) if fitness else None,
         )
 
 
@@ -194,7 +211,7 @@ class UnitOut(Listing):
     item: dict[str, JsonValue] = Field(description="Its item in the table GroupTags; empty without one")
     unrecovered: str | None = LEFT_BY
     left_for: str | None = LEFT_FOR
-    last_day: date | None = Field(description="The local day of its last termination; abandoned claims do not count")
+    last_day: date | None = Field(description="The local day of its last hit; abandoned claims do not count")
     next_possible: Moment | None = Field(description="As in outlook")
     outlook: OutlookOut
     decision: DecisionOut | None
@@ -202,7 +219,9 @@ class UnitOut(Listing):
     changes: list[ChangeOut] = Field(description="The last 5 through this API, newest first")
 
     @classmethod
-    def from_view(cls, view: UnitView, missing_alarms: list[str] | None) -> UnitOut:
+    def from_view(
+        cls, view: UnitView, missing_alarms: list[str] | None, fitness: Mapping[str, Fitness] | None
+    ) -> UnitOut:
         decisions, wrong = listed(
             Read((view.decision,) if view.decision else (), view.malformed),
             lambda one: DecisionOut(tick=one.tick, reason=one.reason, detail=one.detail),
@@ -216,7 +235,7 @@ class UnitOut(Listing):
             unit=view.unit,
             id=unit_to_url(view.unit),
             known=view.known,
-            groups=[MemberOut.from_group(group) for group in view.groups],
+            groups=[MemberOut.from_group(group, (fitness or {}).get(group.name)) for group in view.groups],
             policy={key: SourcedOut(**sourced) for key, sourced in view.policy.as_dict().items()},
             problems=list(view.policy.problems),
             missing_alarms=missing_alarms,
@@ -274,13 +293,13 @@ class UnitPatch(In):
         None, description="True includes the unit; required in an opt-in deployment"
     )
     probability: Annotated[Annotated[float, Field(ge=0, le=1)] | None, _as_stored("probability")] = Field(
-        None, description="Probability of a termination per business day"
+        None, description="Probability of a hit per business day"
     )
     min_healthy: Annotated[Annotated[int, Field(ge=1, le=10_000)] | None, _as_stored("min_healthy")] = Field(
         None, description="Fewest healthy instances in service with which a group takes part"
     )
     min_days_between: Annotated[Annotated[int, Field(ge=0, le=250)] | None, _as_stored("min_days_between")] = Field(
-        None, description="Fewest business days between two terminations"
+        None, description="Fewest business days between two hits"
     )
     until: Annotated[str | None, _as_stored("until")] = Field(
         None,
@@ -291,16 +310,16 @@ class UnitPatch(In):
     owner: Annotated[_Text | None, _as_stored("owner")] = Field(None, description="Owner of the unit")
     stop_alarms: Annotated[_Alarms | None, _as_stored("stop_alarms")] = Field(
         None,
-        description="CloudWatch alarms that must be OK for a termination, and that stop chaos for the unit as soon as "
+        description="CloudWatch alarms that must be OK for a hit, and that stop chaos for the unit as soon as "
         "one goes off",
     )
     success_alarms: Annotated[_Alarms | None, _as_stored("success_alarms")] = Field(
         None,
-        description="Like stop_alarms. Besides, a termination is BROKEN if one goes off until its verdict",
+        description="Like stop_alarms. Besides, a hit is BROKEN if one goes off until its verdict",
     )
     recovery_within: Annotated[
         Annotated[int, Field(ge=1, le=LONGEST_RECOVERY)] | None, _as_stored("recovery_within")
-    ] = Field(None, description="Seconds in which the unit must recover; a termination is BROKEN if it takes longer")
+    ] = Field(None, description="Seconds in which the unit must recover; a hit is BROKEN if it takes longer")
     calendar: Annotated[_Text | None, _as_stored("calendar")] = Field(
         None, description="One of the settings' calendars"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from troop.shared.tags import CONSENTS, INSIDE_TAG
@@ -15,6 +15,9 @@ _IDS_READ = 50
 
 _CALLS = 4
 """The most calls to Systems Manager for a unit."""
+
+MOST_LOOKED_UP = _IDS_READ * _CALLS
+"""The most instances of a unit about which Systems Manager is asked."""
 
 _REACHED = ("Online", "Linux")
 
@@ -45,19 +48,27 @@ def _consents(ec2: Any, filters: list[dict[str, Any]]) -> dict[str, str]:
     return {i["InstanceId"]: {t["Key"]: t["Value"] for t in i["Tags"]}[INSIDE_TAG] for i in instances}
 
 
+def reached(ssm: Any, instances: Sequence[str]) -> frozenset[str]:
+    """Returns which of 200 instances at most, with Linux, are online in Systems Manager. One call for 50."""
+    return frozenset(one for some in _reached(ssm, instances) for one in some)
+
+
 def first_reached(ssm: Any, instances: Sequence[str]) -> frozenset[str]:
     """Returns ids of instances with Linux that are online in Systems Manager: all such among the first 50 of which one
     is. Asks about 200 instances at most; the others count as not online.
 
     Online means that the agent has reported in the last minutes: nothing proves that it still runs.
     """
-    for first in range(0, min(len(instances), _IDS_READ * _CALLS), _IDS_READ):
+    return next(filter(None, _reached(ssm, instances)), frozenset())
+
+
+def _reached(ssm: Any, instances: Sequence[str]) -> Iterator[frozenset[str]]:
+    for first in range(0, min(len(instances), MOST_LOOKED_UP), _IDS_READ):
         some = list(instances[first : first + _IDS_READ])
         pages = ssm.get_paginator("describe_instance_information").paginate(
             Filters=[{"Key": "InstanceIds", "Values": some}], PaginationConfig={"PageSize": _IDS_READ}
         )
         known = (one for page in pages for one in page["InstanceInformationList"])
-        reached = {one["InstanceId"] for one in known if (one.get("PingStatus"), one.get("PlatformType")) == _REACHED}
-        if reached:
-            return frozenset(reached)
-    return frozenset()
+        yield frozenset(
+            one["InstanceId"] for one in known if (one.get("PingStatus"), one.get("PlatformType")) == _REACHED
+        )

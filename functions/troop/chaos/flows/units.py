@@ -14,12 +14,15 @@ from botocore.exceptions import BotoCoreError, ClientError
 from troop.chaos.aws.change_table import ChangeFilter, ChangeTable
 from troop.chaos.aws.decision_queries import DecisionQueries, DecisionRecord
 from troop.chaos.aws.event_queries import EventFilter, EventQueries
-from troop.chaos.aws.groups import alarm_states, groups_page, groups_tagged, read_groups
+from troop.chaos.aws.groups import alarm_states, groups_page, groups_tagged, protected_instances, read_groups
+from troop.chaos.aws.inside_reads import MOST_LOOKED_UP, reached, read_consents
 from troop.chaos.aws.state_table import DeploymentState, PolicyTable, StateTable, read_units
 from troop.chaos.changes import Change
 from troop.chaos.events import Event
 from troop.chaos.facts import Facts, UnitState
 from troop.chaos.groups import Group
+from troop.chaos.guards import may_be_hit
+from troop.chaos.inside import Fitness, Inside, consent_of, fitness
 from troop.chaos.outlook import Outlook, outlook, policy_at
 from troop.chaos.participation import effective_participation
 from troop.chaos.policy import Policy
@@ -51,6 +54,28 @@ def missing_alarms(cloudwatch: Any, names: Collection[str]) -> list[str] | None:
     except (BotoCoreError, ClientError):  # reading and changing a unit must still work
         return None
     return [name for name in names if name not in states]
+
+
+def fitness_of(ec2: Any, ssm: Any, state: StateTable, groups: Sequence[Group]) -> dict[str, Fitness]:
+    """Returns whether lasting faults can hit groups, by their names, as far as AWS answers.
+
+    No call if no group consents; otherwise two to EC2, one for each 100 instances that consent to DynamoDB, and one for
+    each 50 of the first 200 to Systems Manager.
+    """
+    consenting = [group for group in groups if consent_of(group)]
+    inside, spared = None, frozenset[str]()
+    with suppress(BotoCoreError, ClientError):  # reading and changing a unit must still work
+        if consenting:
+            spared = protected_instances(ec2)
+            consents = read_consents(ec2, [group.name for group in consenting])
+            left = [i.instance_id for group in consenting for i in group.instances if may_be_hit(i, spared)]
+            left = [one for one in left if one in consents][:MOST_LOOKED_UP]
+            hits = state.hits(left)
+            inside = Inside(consents, hits, reached(ssm, [one for one in left if one not in hits]))
+    return {
+        group.name: fitness(group, [i.instance_id for i in group.instances if may_be_hit(i, spared)], inside)
+        for group in groups
+    }
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,7 @@ def test_newest_first_with_everything_a_reader_needs(account: Account) -> None:
         "recovered_at": "2026-11-20T22:47:42.000Z",
         "recovery_seconds": 42.0,
         "recovery_at_least": 0.0,
+        "recovery": "recovered in 42 s",
         "short_at": None,
         "stages": None,
         "hypothesis": None,
@@ -165,6 +166,7 @@ def test_a_lasting_fault_tells_its_probes_its_command_and_its_proof(account: Acc
     assert (body["method"], body["status"], body["terminated_at"]) == ("latency", "RECOVERED", None)
     assert (body["hit_at"], body["recovers_from"]) == ("2026-11-20T20:00:05.000Z", "2026-11-20T20:01:11.000Z")
     assert (body["recovery_seconds"], body["recover_by"]) == (3.0, "2026-11-20T20:31:11.000Z")
+    assert body["recovery"] == "was whole when latency was over"
     record = body["injection"]
     clean = {"boot": "b007" * 9, "qdiscs": 0, "drops": 0, "stress": 0, "rollbacks": 0, "hosts": 0}
     clean |= {"used": 41.0, "running": None, "missing": []}

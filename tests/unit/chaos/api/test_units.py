@@ -55,8 +55,8 @@ class TestUnit:
             "id": "web",
             "known": True,
             "groups": [
-                {"group": "web-v041", "desired": 3, "in_service": 3, "protected": None},
-                {"group": "web-v042", "desired": 3, "in_service": 3, "protected": None},
+                {"group": "web-v041", "desired": 3, "in_service": 3, "protected": None, "inside": None},
+                {"group": "web-v042", "desired": 3, "in_service": 3, "protected": None, "inside": None},
             ],
             "problems": [],
             "missing_alarms": ["a", "b"],

@@ -53,6 +53,41 @@ def test_without_the_setting_nothing_is_read_and_the_reason_says_why(account: Ac
     assert (outlook["takes_part"], outlook["state"], outlook["next_possible"]) == (False, "inside", None)
 
 
+def inside_of(*groups: str) -> list[Any]:
+    known = {one["group"]: one["inside"] for one in get("/groups/" + groups[0])["groups"]}
+    return [(one["consent"], one["fit"], one["why"]) for one in (known[name] for name in groups)]
+
+
+@ALLOWED
+def test_a_unit_tells_who_consents_and_how_many_instances_are_fit(account: Account, managed: Managed) -> None:
+    first, *_ = consenting(account, managed, tags={"troop:unit": "web"}, propagated=INSTALL)
+    consenting(account, managed, "web-2", tags={"troop:unit": "web"} | YES, propagated={})
+    assert inside_of("web", "web-2") == [
+        ("install", 3, ""),
+        ("", 0, "does not propagate its tag troop:inside to its instances"),
+    ]
+    account.put("State", typed({"key": f"hit#{first}", "event_id": "earlier"}))
+    assert inside_of("web") == [("install", 2, "")]
+    client("autoscaling").set_instance_protection(
+        InstanceIds=[first], AutoScalingGroupName="web", ProtectedFromScaleIn=True
+    )
+    managed.known.clear()
+    assert inside_of("web") == [("install", 0, "has no instance with Linux that is online in Systems Manager")]
+    managed.refusal = "InternalServerError"
+    assert inside_of("web") == [("install", None, "")]
+
+
+@ALLOWED
+def test_a_group_without_consent_costs_no_call_to_its_instances(
+    account: Account, managed: Managed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account.group("web")
+    with calls(monkeypatch) as operations:
+        assert inside_of("web")[0][:2] == ("", 0)
+    assert "DescribeInstances" not in operations
+    assert managed.requests == []
+
+
 @ALLOWED
 def test_a_claim_records_the_fault_and_the_only_one_of_its_instance(account: Account, managed: Managed) -> None:
     instances = consenting(account, managed)

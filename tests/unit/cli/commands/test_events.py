@@ -19,7 +19,9 @@ from cli.shared.errors import Exit
 from cli.shared.times import parse_moment
 from tests.unit.chaos.build import NOT_OVER, at, injected, injection, replaced, running, still_there
 from tests.unit.cli.conftest import FakeApi, Run, answered, event, judged
+from troop.chaos.events import Watch
 from troop.chaos.injection import EndRequest
+from troop.chaos.probe import Probe
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -184,14 +186,14 @@ def test_followed_events_are_one_object_a_line(run: Run, api: FakeApi) -> None:
     result = run("events", "--follow", "--json")
     assert result.exit_code == Exit.INTERRUPTED
     assert [json.loads(line)["unit"] for line in result.stdout.splitlines()] == ["a", "b"]
-    assert "a (a-v1)  RECOVERED after 12.5 s" in run("events", "-f").stdout
+    assert "a (a-v1)  crash  RECOVERED after 12.5 s" in run("events", "-f").stdout
 
 
 def test_a_stage_adds_no_line_to_those_for_people(run: Run, api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     hit = judged(status="TERMINATED", verdict=None, settles_at=None, recovery_seconds=None)
     monkeypatch.setattr(events_command, "changes", lambda *_: iter([hit | {"stages": None}, hit, judged()]))
     lines = run("events", "-f").stdout.splitlines()
-    assert [line.split("  ")[2] for line in lines] == ["TERMINATED", "RECOVERED after 3 min 10 s (verdict BROKEN)"]
+    assert [line.split("  ")[3] for line in lines] == ["TERMINATED", "RECOVERED after 3 min 10 s (verdict BROKEN)"]
 
 
 def lines_of(text: str) -> list[list[str]]:
@@ -297,7 +299,7 @@ def test_the_table_has_verdicts_and_why_a_hypothesis_did_not_hold(run: Run, api:
     awaited, old = judged("b", verdict=None), event("c")
     api.events = [judged("a"), awaited, old, judged("d", status="ABANDONED", verdict=None)]
     lines = {line[1]: line for line in lines_of(run("events").stdout)}
-    assert [lines[unit][4] for unit in "abc"] == ["BROKEN", "awaited", "-"]
+    assert [lines[unit][5] for unit in "abc"] == ["BROKEN", "awaited", "-"]
     assert lines["a"][-1] == "BROKEN: alarm errors went off"
     assert lines["d"][-1] == "alarm errors went off"
     run("events", "--verdict", "broken")
@@ -337,12 +339,34 @@ def test_the_course_of_a_lasting_fault_up_to_its_proof(run: Run, api: FakeApi) -
         "0 s latency delay=200 jitter=10 sources=ALL direction=egress seconds=60 was injected",
         "63 s the command was over (Success, which proves nothing)",
         "66 s proven to be over: a probe found no trace of it",
-        "69 s (recovery 3 s) the group had recovered",
+        "69 s the group was whole when latency was over",
         "72 s verdict: HELD",
     ):
         assert step in shown, step
     assert "terminated" not in shown
     assert "noticed" not in shown
+
+
+def test_a_probe_without_an_answer_yet_is_no_finding(run: Run, api: FakeApi) -> None:
+    waiting = Probe("b" * 32, at("12:01:08"), "c-3")
+    one = answered(running(injection=injection(after=waiting, proof=None)))
+    api.refusals["GET", f"events/{one['id']}"] = [Answer(200, one)]
+    shown = " ".join(run("events", one["event_id"]).stdout.split())
+    assert "not yet answer of the last probe" in shown
+    assert "UNKNOWN" not in shown
+
+
+def test_rows_name_the_fault_and_a_group_that_stayed_whole_did_not_recover(
+    run: Run, api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = injected(event_id="2026-11-20#db", watch=Watch(short_at=at("12:01:12")))
+    api.events = [answered(injected()), answered(late), event("old")]
+    rows = {line[1]: line for line in lines_of(run("events").stdout)[1:]}
+    assert [row[3] for row in rows.values()] == ["latency", "crash"]
+    shown = [line[8] for line in lines_of(run("events").stdout)[1:]]
+    assert shown == ["was whole", "3 s", "12.5 s"]
+    monkeypatch.setattr(events_command, "changes", lambda *_: iter([answered(injected())]))
+    assert "web (web)  latency  RECOVERED (was whole) (verdict HELD)" in run("events", "-f").stdout
 
 
 def test_the_course_of_a_fault_that_was_replaced(run: Run, api: FakeApi) -> None:

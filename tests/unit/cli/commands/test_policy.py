@@ -48,6 +48,27 @@ def test_a_unit_from_all_sides(run: Run, ok: Callable[..., Any], api: FakeApi) -
     assert ok("group", "web")["unit"] == "web"
 
 
+def test_a_unit_says_who_consents_and_how_many_instances_are_fit(run: Run, api: FakeApi) -> None:
+    api.add("web", groups=4)
+    document = api.request("GET", "groups/web").body
+    known = [
+        {"consent": "yes", "fit": 2, "why": ""},
+        {"consent": "install", "fit": None, "why": ""},
+        {"consent": "yes", "fit": 0, "why": "has only instances that have had a fault inside before"},
+        {"consent": "", "fit": 0, "why": "has no tag troop:inside"},
+    ]
+    groups = [group | {"inside": inside} for group, inside in zip(document["groups"], known, strict=True)]
+    api.refusals["GET", "groups/web"] = [Answer(200, document | {"groups": groups})]
+    words = (
+        "web-v1 consents (yes), with 2 instances fit for one; web-v2 consents (install), with an unknown number of "
+        "instances fit for one; web-v3 consents (yes), but has only instances that have had a fault inside before; "
+        "web-v4 has no tag troop:inside"
+    )
+    assert re.search(rf"faults inside +{re.escape(words)}\n", run("group", "web").stdout)
+    api.refusals.clear()
+    assert "faults inside" not in run("group", "web").stdout, "the deployment does not allow them, or is older"
+
+
 def test_a_group_leads_to_its_unit(ok: Callable[..., Any], api: FakeApi) -> None:
     api.add("web", groups=2)
     assert ok("group", "web-v2")["unit"] == "web"

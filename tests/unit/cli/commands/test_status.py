@@ -51,7 +51,7 @@ def test_the_state_at_a_glance(run: Run) -> None:
     result = run("status")
     assert result.exit_code == 0, result.output
     for words in (
-        "leashed: it decides and records, and terminates nothing (ada, 2026-11-20 09:00:00 UTC: an incident)",
+        "leashed: it decides and records, and hits nothing (ada, 2026-11-20 09:00:00 UTC: an incident)",
         "fail (alarms)",
         "ticks       on time; last 14:45, next Mon 2026-11-23 09:00 UTC",
         "1 taking part, 1 opted out, 1 protected",
@@ -128,7 +128,7 @@ def test_a_deployment_that_halted_itself_says_when_and_why_not_who_changed_it_la
     halt = {"at": "2026-11-20T10:00:00.000Z", "why": "3 causes broke units", "events": ["2026-11-20#web"]}
     api.switch |= {"halted": True, "itself": halt}
     words = (
-        "halted itself: it decides nothing and terminates nothing (and leashed) "
+        "halted itself: it decides nothing and hits nothing (and leashed) "
         "(2026-11-20 10:00:00 UTC: 3 causes broke units)"
     )
     for command in ("status", "doctor"):
@@ -190,7 +190,7 @@ def test_the_banner_of_a_deployment_that_halted_itself(
     monkeypatch.setattr(show, "has_reader", lambda: True)
     halt = {"at": "2026-11-20T10:00:00.000Z", "why": "3 causes broke units", "events": []}
     api.switch |= {"halted": True, "leashed": False, "itself": halt}
-    words = "Troop has halted itself: nothing is decided, and nothing terminated (2026-11-20 10:00:00 UTC: 3 causes"
+    words = "Troop has halted itself: nothing is decided, and nothing hit (2026-11-20 10:00:00 UTC: 3 causes"
     stderr = run(*command.split()).stderr
     assert words in stderr
     assert "`troop resume` ends this" in stderr

@@ -92,7 +92,7 @@ def test_unleashing_while_health_is_not_to_be_had(run: Run, api: FakeApi) -> Non
 def test_resuming_says_what_will_go_on(run: Run, api: FakeApi) -> None:
     assert "it is leashed" in run("resume", typed="n\n").stderr
     api.switch["leashed"] = False
-    assert "it will terminate instances" in run("resume", typed="n\n").stderr
+    assert "it will hit instances" in run("resume", typed="n\n").stderr
 
 
 def test_resuming_a_deployment_that_halted_itself_says_why_and_what_broke(run: Run, api: FakeApi) -> None:

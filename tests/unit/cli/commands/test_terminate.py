@@ -12,10 +12,11 @@ from cli.client.api import Answer
 from cli.client.remedies import remedy
 from cli.commands import terminate
 from cli.shared.errors import Exit
-from tests.unit.chaos.build import NOT_OVER, injected, injection, replaced, running
+from tests.unit.chaos.build import NOT_OVER, at, injected, injection, replaced, running
 from tests.unit.cli.conftest import FakeApi, Run, answered, event, judged
 from troop.chaos.events import Event, Status
 from troop.chaos.guards import REASONS
+from troop.chaos.probe import Probe
 
 REQUEST = ("POST", "terminations")
 
@@ -243,10 +244,19 @@ def test_a_lasting_fault_is_confirmed_injected_and_proven_over(run: Run, api: Fa
         "i-00000000000000000",
         "after 63 s: the command was over (Success, which proves nothing)",
         "after 66 s: proven to be over: a probe found no trace of it",
-        "recovered in 3 s",
+        "the group was whole when latency was over",
         "verdict: HELD: the group recovered in 3 s, within 300 s; the unit has no success alarms",
     ]
     assert "terminated" not in result.output
+
+
+def test_a_probe_is_no_line_before_its_answer(run: Run, api: FakeApi) -> None:
+    waiting = Probe("b" * 32, at("12:01:08"), "c-3")
+    fault(api, CLAIMED, running(injection=injection(after=waiting, proof=None)), injected())
+    result = run("terminate", "web", "--method", "latency", "--yes")
+    assert result.exit_code == 0, result.output
+    assert "last probe" not in result.stdout
+    assert "proven to be over" in result.stdout
 
 
 def test_a_fault_without_proof_is_shown_once_and_then_replaced(run: Run, api: FakeApi) -> None:

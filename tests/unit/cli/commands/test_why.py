@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 from cli.chaos.answers import answer, stretches, zone_of
 from cli.shared import times
 from cli.shared.errors import Exit
-from tests.unit.chaos.build import FRIDAY, at, injected, injection, replaced, running
+from tests.unit.chaos.build import FRIDAY, NOT_OVER, at, injected, injection, replaced, running
 from tests.unit.cli.conftest import FakeApi, Run, answered, event
-from troop.chaos.events import Event, Status
+from troop.chaos.events import Event, Status, Watch
+from troop.chaos.injection import EndRequest
+from troop.chaos.verdict import Verdict, VerdictValue
 from troop.shared import zones
 
 DAY = date(2026, 11, 26)
@@ -330,7 +333,8 @@ def test_the_ends_of_time(run: Run, api: FakeApi, day: str) -> None:
     ("stored", "words"),
     [
         (injected(), "web: {} was injected into i-00000000000000000 on Friday 2026-11-20 at 12:00 PST, and its group "
-         "recovered in 3 s. Its hypothesis held: "),
+         "was whole when latency was over. Its hypothesis held: "),
+        (injected(watch=Watch(short_at=at("12:01:12"))), "and its group was whole 3 s after latency was over."),
         (running(), "web: {} was injected into i-00000000000000000 on Friday 2026-11-20 at 12:00 PST, and its end is "
          "not proven yet."),
         (running(injection=injection()), "and its group is being watched until it has recovered."),
@@ -341,9 +345,34 @@ def test_the_ends_of_time(run: Run, api: FakeApi, day: str) -> None:
         (running(status=Status.ABANDONED, attempted_at=None, detail="it has no tc"),
          "was selected for latency on Friday 2026-11-20 at 12:00 PST, but the claim was abandoned: it has no tc."),
     ],
-    ids=["stays", "runs", "proven", "replaced", "claimed", "leashed", "abandoned"],
+    ids=["stays", "short", "runs", "proven", "replaced", "claimed", "leashed", "abandoned"],
 )  # fmt: skip
 def test_a_lasting_fault_in_words(stored: Event, words: str) -> None:
     fault = "latency delay=200 jitter=10 sources=ALL direction=egress seconds=60"
     sentence = answer("web", FRIDAY, [], [answered(stored)], at("14:00"), zones.zone("America/Los_Angeles"))
     assert words.format(fault) in sentence
+
+
+EARLY = {"end_request": EndRequest(at("12:00:40"), "chaos was halted")}
+ENDED = {"status": "Cancelled", **EARLY}
+
+
+@pytest.mark.parametrize(
+    ("stored", "says"),
+    [
+        (injected(injection=injection(**ENDED)), 1),
+        (running(injection=injection(**NOT_OVER | EARLY)), 1),
+        (replaced(injection=injection(**ENDED)), 1),
+        (injected(injection=injection(**EARLY)), 0),
+    ],
+    ids=["cancelled", "runs", "replaced", "ran to its end"],
+)
+def test_a_fault_that_ended_early_says_so_once(stored: Event, says: int) -> None:
+    def mentions(one: Event) -> int:
+        sentence = answer("web", FRIDAY, [], [answered(one)], at("14:00"), zones.zone("UTC"))
+        return sentence.count("asked to end early: chaos was halted")
+
+    assert mentions(stored) == says
+    why = "the fault was ended early: chaos was halted"
+    unknown = Verdict(VerdictValue.UNKNOWN, why, at("12:01:17"), at("12:00:05"), at("12:01:14"))
+    assert mentions(replace(stored, verdict=unknown)) == 0, "its verdict says it"

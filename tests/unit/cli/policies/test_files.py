@@ -22,6 +22,11 @@ from tests.unit.cli.conftest import FakeApi, Run
 from troop.chaos.units import is_unit
 
 WRONG = [
+    (
+        "units: {web: {inside: yes}}",
+        "web: inside is not a key of a policy: owners consent to faults inside their "
+        "instances by the tag troop:inside of the Auto Scaling group, propagated at launch; see docs/guides/faults.md",
+    ),
     ("units: {web: {probabilty: 1}}", "web: probabilty is not a key of a policy: must be spelled probability"),
     ("units: {web: {probability: 3}}", "web: probability is '3': must be a number from 0 to 1"),
     ("units: {web: {owner: }}", "leave the key out"),

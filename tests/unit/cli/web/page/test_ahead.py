@@ -56,12 +56,12 @@ def test_calendar_of_one_unit_has_an_address(looking: Looking) -> None:
     expect(page.get_by_label("Unit")).to_have_value("LEDG")
     expect(page.locator(".day li.will").first).to_be_visible()
     page.get_by_label("Unit").fill("nothing")
-    expect(page.get_by_text("0 terminations of units with nothing in their name")).to_be_visible()
+    expect(page.get_by_text("0 hits of units with nothing in their name")).to_be_visible()
 
 
 SILENT = """[...document.querySelectorAll(".days > li:not(.today)")]
     .filter((one) => one.checkVisibility() && !one.querySelector(".closed strong, .done, ul")).length"""
-"""The visible days that have neither a termination nor a closure."""
+"""The visible days that have neither a hit nor a closure."""
 
 
 def test_days_with_nothing_to_say_fill_neither_a_phone_nor_a_halted_calendar(looking: Looking) -> None:
@@ -70,11 +70,11 @@ def test_days_with_nothing_to_say_fill_neither_a_phone_nor_a_halted_calendar(loo
     assert page.evaluate(SILENT) > 8
     page.set_viewport_size({"width": 390, "height": 800})
     assert page.evaluate(SILENT) == 0
-    expect(page.get_by_text("Days without a termination or a closure are left out.")).to_be_visible()
+    expect(page.get_by_text("Days without a hit or a closure are left out.")).to_be_visible()
     page.set_viewport_size({"width": 1280, "height": 800})
     looking.world.switch["halted"] = True
     page.reload()
-    expect(page.get_by_text("No terminations until someone resumes.")).to_be_visible()
+    expect(page.get_by_text("No hits until someone resumes.")).to_be_visible()
     assert page.evaluate(SILENT) == 0
     expect(page.locator("[data-day='2026-12-08']")).to_contain_text("holiday Immaculate Conception")
     page.get_by_label("Ignore leash and halt").check()
@@ -106,16 +106,16 @@ def test_halt_and_resume(looking: Looking) -> None:
     page.get_by_role("dialog").get_by_label("Reason").fill("incident 7")
     page.keyboard.press("Enter")
     expect(page.locator("#switch")).to_contain_text("halted")
-    expect(page.locator("#switch")).to_contain_text("no rolls, no terminations")
+    expect(page.locator("#switch")).to_contain_text("no rolls, no hits")
     expect(page.get_by_role("button", name="Resume")).to_be_focused()
     looking.go("calendar")
-    expect(page.get_by_text("No terminations until someone resumes.")).to_be_visible()
+    expect(page.get_by_text("No hits until someone resumes.")).to_be_visible()
     expect(page.get_by_text("expected without")).to_have_count(0)
     page.get_by_role("button", name="Resume").click()
     expect(page.get_by_role("dialog")).to_contain_text("The deployment is leashed")
     page.get_by_role("dialog").get_by_role("button", name="Resume").click()
     expect(page.locator("#switch")).to_contain_text("leashed")
-    expect(page.get_by_text("Dry run: Troop would terminate these instances, but terminates nothing.")).to_be_visible()
+    expect(page.get_by_text("Dry run: Troop would hit these instances, but hits nothing.")).to_be_visible()
     assert [body for _, _, body in looking.changes()] == [{"halted": True, "reason": "incident 7"}, {"halted": False}]
 
 
@@ -133,7 +133,7 @@ def test_whoever_cannot_read_the_switch_can_halt(looking: Looking) -> None:
     page.reload()  # no state is known
     expect(switch).to_contain_text("it is broken")
     page.get_by_role("button", name="Halt").click()
-    expect(page.get_by_role("dialog")).to_contain_text("Rolls and terminations stop at once")
+    expect(page.get_by_role("dialog")).to_contain_text("Rolls and hits stop at once")
     page.keyboard.press("Escape")
     del looking.world.refusals["GET", "switch"]
     page.get_by_role("button", name="Check again").click()
@@ -155,7 +155,7 @@ def test_the_head_says_who_halts_now_also_on_a_phone(looking: Looking) -> None:
     for by, why in (("ada", "incident 7"), ("grace", "the failover is tested")):
         switch |= {"halted": True, "changed_by": f"arn:aws:iam::111122223333:user/{by}", "reason": why}
         page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
-        expect(means).to_have_text(f"no rolls, no terminations, by {by}: {why}")
+        expect(means).to_have_text(f"no rolls, no hits, by {by}: {why}")
         page.get_by_role("button", name="Resume").focus()
     expect(page.get_by_role("button", name="Resume")).to_be_focused()
     assert _box(means)["width"] > 300

@@ -314,16 +314,19 @@ def test_a_lasting_fault_shows_its_probes_and_the_proof_of_its_end(looking: Look
         "Injected 20 Nov 2026, 20:00:05 UTC +0.0 s",
         "Command over 20 Nov 2026, 20:01:08 UTC +1m 03s, Success, which proves nothing",
         "Proven to be over 20 Nov 2026, 20:01:11 UTC +1m 06s, a probe found no trace of it",
-        "Recovered 20 Nov 2026, 20:01:14 UTC +1m 09s, 3.0 s after the proof",
+        "Recovered 20 Nov 2026, 20:01:14 UTC +1m 09s, the group was whole when latency was over",
         "Verdict given 20 Nov 2026, 20:01:17 UTC +1m 12s",
     ]
     expect(picture(page)).to_have_accessible_name(
         "Injected: 0 s; Fault: +1m 03s; Proven to be over: +1m 06s; Recovered: +1m 09s; Must recover within: 5m 00s"
     )
     main = page.locator("main")
+    assert "erminat" not in main.inner_text(), "nothing was terminated"
     expect(main).to_contain_text("latency delay=200 jitter=10 sources=ALL direction=egress seconds=60")
     expect(main).to_contain_text("jq")
-    assert "erminat" not in main.inner_text(), "nothing was terminated"
+    expect(main).to_contain_text(", recovered: the group was whole when latency was over.")
+    looking.go("events")
+    expect(page.get_by_role("row", name=re.compile("latency was whole"))).to_be_visible()
 
 
 def test_a_fault_that_runs_says_that_its_end_is_not_proven(looking: Looking) -> None:

@@ -128,7 +128,7 @@ def test_the_page(looking: Looking) -> None:
         expect(page.locator(".headline .badge")).to_have_text("takes part" if one.takes_part else one.state)
         if one.why:
             expect(page.locator("main")).to_contain_text(_on_the_page(one.why))
-        skipped = page.get_by_role("region", name="Next termination").get_by_text("None while the unit is skipped")
+        skipped = page.get_by_role("region", name="Next hit").get_by_text("None while the unit is skipped")
         expect(skipped).to_have_count(0 if one.takes_part else 1)
         if not one.takes_part and one.next_possible:
             expect(skipped).to_contain_text(", so not before ")

@@ -69,11 +69,13 @@ def test_the_overview_answers_what_goes_on(looking: Looking) -> None:
     running = run(status="RUNNING", ended_at=None, at=f"{today()}T00:00:00.000Z")
     world.runs = {RUN: {"run": running, "cells": [], "resources": [], "cost_so_far": cost}}
     page = opened(looking)
-    expect(tile(page, "Chaos")).to_contain_text("terminates instances.")
+    expect(tile(page, "Chaos")).to_contain_text("hits instances.")
     expect(tile(page, "Chaos")).to_contain_text("Next tick:")
     expect(tile(page, "Today")).to_contain_text("web recovering, 22 of 30 minutes")
-    expect(page.get_by_role("row", name=re.compile("ledger recovered"))).to_be_visible()
-    expect(page.get_by_role("row", name=re.compile("web terminated .* recovering, 22 of 30 minutes"))).to_be_visible()
+    expect(page.get_by_role("row", name=re.compile("ledger crash recovered"))).to_be_visible()
+    expect(
+        page.get_by_role("row", name=re.compile("web crash terminated .* recovering, 22 of 30 minutes"))
+    ).to_be_visible()
     expect(tile(page, "Next")).to_contain_text(re.compile(r"\d+ expected"))
     expect(tile(page, "Units")).to_contain_text("3 taking part")
     expect(tile(page, "Cost")).to_contain_text("$1.29 this month")
@@ -203,8 +205,10 @@ def test_events_of_today_show_their_verdicts(looking: Looking) -> None:
     page = opened(looking)
     expect(tile(page, "Today")).to_contain_text("2 recovered 1 broken")
     expect(tile(page, "Today")).to_contain_text("ledger recovered; its verdict is expected at 10:04 UTC")
-    expect(page.get_by_role("row", name=re.compile("web recovered broken"))).to_contain_text("alarm web-5xx went off")
-    expect(page.get_by_role("row", name=re.compile("ledger recovered due 10:04 UTC"))).to_be_visible()
+    expect(page.get_by_role("row", name=re.compile("web crash recovered broken"))).to_contain_text(
+        "alarm web-5xx went off"
+    )
+    expect(page.get_by_role("row", name=re.compile("ledger crash recovered due 10:04 UTC"))).to_be_visible()
     tile(page, "Today").get_by_role("link", name="1 broken").click()
     expect(page.get_by_label("Verdict")).to_have_value("BROKEN")
 
@@ -212,7 +216,7 @@ def test_events_of_today_show_their_verdicts(looking: Looking) -> None:
 def test_without_the_salt_the_next_terminations_are_odds(looking: Looking) -> None:
     looking.server.ahead.salt = None  # type: ignore[attr-defined]
     page = opened(looking)
-    expect(tile(page, "Next")).to_contain_text("about 0.6 terminations a business day")
+    expect(tile(page, "Next")).to_contain_text("about 0.6 hits a business day")
     expect(tile(page, "Next")).to_contain_text(
         re.compile("The odds of 3 units that take part. Next: .*you may not read it")
     )

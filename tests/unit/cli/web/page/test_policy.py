@@ -43,7 +43,7 @@ def test_a_whole_policy_is_previewed_and_then_saved(looking: Looking, form: Page
     expect(effect.get_by_role("row", name="Calendar")).to_contain_text("night")
     expect(effect.get_by_role("row", name="Success alarms")).to_contain_text("checkout-5xx")
     expect(effect.get_by_role("row", name="Recovers within, in seconds")).to_contain_text("300")
-    expect(effect.get_by_text("would terminate at").first).to_be_visible()
+    expect(effect.get_by_text("would be hit at").first).to_be_visible()
     assert looking.changes() == []
     effect.get_by_role("button", name="Save this policy").click()
     expect(form.get_by_role("heading", name="web", exact=True)).to_be_visible()

@@ -29,7 +29,7 @@ def recovered(seconds: float, ago: int) -> dict[str, Any]:
 
 
 def _next(page: Page) -> Locator:
-    return page.get_by_role("region", name="Next termination")
+    return page.get_by_role("region", name="Next hit")
 
 
 def test_the_view_begins_with_the_next_termination_and_its_odds(looking: Looking) -> None:
@@ -43,7 +43,7 @@ def test_the_view_begins_with_the_next_termination_and_its_odds(looking: Looking
     expect(card).to_contain_text("20 % chance a business day; on average every 5 business days")
     expect(card).to_contain_text("Last: Sunday, November 22, 2026, recovered in 3.1 s.")
     headings = page.locator("h2").all_inner_texts()
-    begin = ["Next termination", "Last recoveries", "Next two weeks, in Europe/Vienna", "Decision of a day"]
+    begin = ["Next hit", "Last recoveries", "Next two weeks, in Europe/Vienna", "Decision of a day"]
     assert headings == [*begin, "Policy", "Groups", "Last events", "Last changes"]
     cell = page.locator(".fortnight li").filter(has=page.locator(f"[datetime='{expected['day']}']"))
     expect(cell).to_contain_text(expected["at"])
@@ -51,6 +51,15 @@ def test_the_view_begins_with_the_next_termination_and_its_odds(looking: Looking
     expect(page.locator("[datetime='2026-11-28']").locator("..")).to_contain_text("weekend")
     page.get_by_text("Days as a table").click()
     expect(page.get_by_role("row", name=re.compile("Tuesday, November 24"))).to_contain_text(">= probability 0.35")
+
+
+def test_a_group_says_whether_it_consents_and_how_many_instances_are_fit(looking: Looking) -> None:
+    known = looking.world.request("GET", "groups/web").body
+    inside = {"consent": "yes", "fit": 0, "why": "has only instances that have had a fault inside before"}
+    groups = [{"group": "web-v1", "desired": 3, "in_service": 3, "protected": None, "inside": inside}]
+    looking.world.refusals["GET", "groups/web"] = [Answer(200, known | {"groups": groups})]
+    words = "web-v1: 3 of 3 in service, faults inside: yes, 0 fit; it has only instances that have had a fault inside"
+    expect(looking.go("units/web").get_by_text(words)).to_be_visible()
 
 
 def test_without_the_salt_the_view_has_odds_and_no_moment(looking: Looking, monkeypatch: pytest.MonkeyPatch) -> None:

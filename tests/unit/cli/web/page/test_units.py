@@ -123,7 +123,7 @@ def test_opting_out_asks_and_sends_the_version(looking: Looking) -> None:
     page = looking.go("units/web")
     page.get_by_role("button", name="Opt out").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("no roll terminates an instance of web-v1")
+    expect(dialog).to_contain_text("no roll hits an instance of web-v1")
     expect(dialog.get_by_label("Reason")).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.locator("dialog")).to_have_count(0)  # without its role, it still refuses another dialog

@@ -220,16 +220,16 @@ def deadline(event: Event) -> datetime:
 def settled_at(event: Event) -> datetime:
     """Returns from when on a probe can prove the end of a fault whose command is over: then it can no longer begin.
 
-    A command that was cancelled on its way, or whose delivery timed out, may start until its delivery is impossible,
-    and its document prepares the fault first. ``Success`` is what the agent reports of a document that has run.
+    A command that was cancelled on its way, or whose delivery timed out, may start until its delivery is impossible. A
+    document prepares its fault first, also one whose shell is said to be dead. ``Success`` is what the agent reports of
+    a document that has run.
     """
     injection = event.injection
     assert injection
     assert injection.over_at
-    assert injection.ends_by
     if injection.status == "Success":
         return injection.over_at
-    return max(injection.over_at, injection.ends_by - timedelta(seconds=injection.seconds))
+    return max(injection.over_at, latest_end(event) - timedelta(seconds=injection.seconds))
 
 
 def first_backstop(ends_by: datetime, now: datetime) -> datetime:

@@ -218,10 +218,19 @@ def test_the_step_that_is_due(claim: Event, seen: Seen, step: Step) -> None:
     assert due(claim, seen).step is step
 
 
-@pytest.mark.parametrize("status", sorted(FINAL - {"Success"}))
-def test_a_clean_instance_proves_nothing_while_the_command_may_still_be_delivered(status: str) -> None:
-    over: dict[str, Any] = {"over_at": AT + timedelta(seconds=2), "status": status}
-    latest = int((SENDING + DELIVERY).total_seconds()) + CPU.overrun
+@pytest.mark.parametrize(
+    ("status", "began_at", "latest"),
+    [
+        *((status, BEGAN, 3 + CPU.overrun) for status in sorted(FINAL - {"Success"})),
+        ("Failed", None, 4 + CPU.overrun),
+        *((status, None, 40 + CPU.overrun) for status in ("Cancelled", "TimedOut")),
+    ],
+)
+def test_a_clean_instance_proves_nothing_while_the_fault_may_still_begin(
+    status: str, began_at: datetime | None, latest: int
+) -> None:
+    """It begins late if its command is delivered late, or if its document takes long to prepare it."""
+    over: dict[str, Any] = {"over_at": AT + timedelta(seconds=4), "status": status, "began_at": began_at}
     assert due(injected(**over, after=probed(3, CLEAN)), after(5)).step is Step.WAIT
     assert due(injected(**over), after(latest - 1)).step is Step.WAIT
     assert due(injected(**over), after(latest)).step is Step.SEND_PROBE

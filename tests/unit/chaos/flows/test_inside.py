@@ -60,7 +60,7 @@ def inside_of(*groups: str) -> list[Any]:
 
 @ALLOWED
 def test_a_unit_tells_who_consents_and_how_many_instances_are_fit(account: Account, managed: Managed) -> None:
-    first, *_ = consenting(account, managed, tags={"troop:unit": "web"}, propagated=INSTALL)
+    first, second, _ = consenting(account, managed, tags={"troop:unit": "web"}, propagated=INSTALL)
     consenting(account, managed, "web-2", tags={"troop:unit": "web"} | YES, propagated={})
     assert inside_of("web", "web-2") == [
         ("install", 3, ""),
@@ -69,8 +69,9 @@ def test_a_unit_tells_who_consents_and_how_many_instances_are_fit(account: Accou
     account.put("State", typed({"key": f"hit#{first}", "event_id": "earlier"}))
     assert inside_of("web") == [("install", 2, "")]
     client("autoscaling").set_instance_protection(
-        InstanceIds=[first], AutoScalingGroupName="web", ProtectedFromScaleIn=True
+        InstanceIds=[second], AutoScalingGroupName="web", ProtectedFromScaleIn=True
     )
+    assert inside_of("web") == [("install", 1, "")]
     managed.known.clear()
     assert inside_of("web") == [("install", 0, "has no instance with Linux that is online in Systems Manager")]
     managed.refusal = "InternalServerError"

@@ -52,6 +52,9 @@ POLL, LEAST_PAUSE = timedelta(seconds=2), timedelta(seconds=5)
 IN_PROGRESS = "InProgress"
 """Run Command's status of an invocation that was sent to its instance, and is not over."""
 
+SOONEST = timedelta(seconds=65)
+"""The time after which a backstop may be due, before it is made a whole minute: Scheduler must know it by then."""
+
 FINAL = frozenset({"Success", "Cancelled", "TimedOut", "Failed"})
 """Run Command's statuses of an invocation that is over. Not one of them proves that a fault is."""
 
@@ -233,10 +236,10 @@ def settled_at(event: Event) -> datetime:
 
 
 def first_backstop(ends_by: datetime, now: datetime) -> datetime:
-    """Returns when the first backstop of a fault is due. Scheduler calls within the minute, and not in the past. So it
-    can send a probe before the deadline, also of a command that was delivered at once.
+    """Returns when the first backstop of a fault is due: in at least 5 s. Scheduler calls within the minute, and not in
+    the past. So it can send a probe before the deadline, also of a command that was delivered at once.
     """
-    return max((ends_by - SENDING - DELIVERY).replace(second=0, microsecond=0), next_backstop(now))
+    return max(ends_by - SENDING - DELIVERY, now + SOONEST).replace(second=0, microsecond=0)
 
 
 def next_backstop(now: datetime) -> datetime:

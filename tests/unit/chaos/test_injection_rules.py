@@ -372,7 +372,7 @@ def test_backstops_are_due_in_whole_minutes(now: datetime) -> None:
 def test_the_first_backstop_of_a_short_fault_is_not_due_in_the_past(now: datetime) -> None:
     """Scheduler refuses, or never calls, what is due before it has heard of it."""
     ends = now + timedelta(seconds=60)
-    assert timedelta(seconds=30) < first_backstop(ends, now) - now <= timedelta(seconds=90)
+    assert timedelta(seconds=5) < first_backstop(ends, now) - now <= timedelta(seconds=65)
 
 
 REQUIRED = {"kill": (("process", "nginx"),), "blackhole": (("port", "8080"),)}

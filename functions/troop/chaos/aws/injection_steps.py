@@ -208,8 +208,13 @@ class InjectionSteps:
             condition += " AND attribute_not_exists(#injection.#repair_at)"
         return self._step(event, update, condition, values)
 
-    def terminated(self, event: Event, at: datetime, detail: str, os_shutdown: bool) -> Event:
-        """Records that AWS has accepted the request to terminate the instance."""
+    def terminated(self, event: Event, at: datetime, detail: str, os_shutdown: bool, is_certain: bool = True) -> Event:
+        """Records that AWS has accepted the request to terminate the instance.
+
+        Args:
+            is_certain: False if that follows from the end of the instance. Then a request must still be in doubt:
+                another call may have learnt that the instance had ended before it.
+        """
         values = {
             ":terminated": Status.TERMINATED.value,
             ":at": moments.iso(at),
@@ -221,7 +226,7 @@ class InjectionSteps:
             event,
             "SET #status = :terminated, terminated_at = :at, detail = :detail, os_shutdown = :shutdown"
             " REMOVE #injection.#unproven, #injection.#repair_at, #injection.#repairs",
-            _RUNS,
+            _RUNS if is_certain else f"{_RUNS} AND attribute_exists(#injection.#repair_at)",
             values,
         )
 

@@ -438,7 +438,7 @@ class _Call:
             assert event.injection
             repair_at = event.injection.repair_at
             if repair_at and self._has_ended(event):  # an earlier request has terminated it, and its answer was lost
-                return self._repaired(event, why, bool(event.os_shutdown), seen, progress)
+                return self._repaired(event, why, bool(event.os_shutdown), seen, progress, is_certain=False)
             if event.injection.unproven != spared:
                 event = steps.unproven(event, spared, in_doubt=repair_at is not None)
             return event, replace(seen, spared=spared), progress
@@ -452,16 +452,21 @@ class _Call:
         else:
             if answer is Answer.GONE and event.injection and event.injection.repairs == 1:
                 return steps.ended_before(event), replace(seen, ended=None, spared=ENDS_ITSELF), progress
-            return self._repaired(event, why, os_shutdown, seen, progress)
+            return self._repaired(event, why, os_shutdown, seen, progress, is_certain=answer is not Answer.GONE)
         return steps.unproven(event, spared, in_doubt), replace(seen, spared=_brief(spared)), progress
 
     def _repaired(
-        self, event: Event, why: str, os_shutdown: bool, seen: Seen, progress: Progress
+        self, event: Event, why: str, os_shutdown: bool, seen: Seen, progress: Progress, is_certain: bool
     ) -> tuple[Event, Seen, Progress]:
+        """Records that Troop has had the instance terminated.
+
+        Args:
+            is_certain: False if the instance has ended, and only a request whose answer is not known can be the cause.
+        """
         assert event.injection
         assert event.injection.repair_at
         words = f"terminated, because the end of its fault was not proven: {why}"
-        event = self.injector.steps.terminated(event, event.injection.repair_at, words, os_shutdown)
+        event = self.injector.steps.terminated(event, event.injection.repair_at, words, os_shutdown, is_certain)
         return event, seen, self._over(event, replace(progress, terminated=True))
 
     def _spared(self, event: Event) -> str:

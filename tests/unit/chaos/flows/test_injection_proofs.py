@@ -280,6 +280,18 @@ def test_an_instance_that_ends_before_the_request_was_not_terminated_by_troop(
     assert injection_of(event).repair_at is None
 
 
+def test_a_call_that_is_late_does_not_credit_troop_with_the_end_of_an_instance(
+    account: Account, insides: Insides
+) -> None:
+    """It has read of a request in doubt; meanwhile the answer says that the instance had ended before."""
+    steps = InjectionSteps(account.events)
+    in_doubt = steps.repairing(running(account, insides), account.clock())
+    steps.ended_before(in_doubt)
+    with pytest.raises(StepRefused):
+        steps.terminated(in_doubt, account.clock(), "terminated", os_shutdown=False, is_certain=False)
+    assert account.event(WEB).status is Status.RUNNING
+
+
 def test_no_probe_proves_anything_while_a_request_to_terminate_is_in_doubt(
     account: Account, insides: Insides, monkeypatch: pytest.MonkeyPatch
 ) -> None:

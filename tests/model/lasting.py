@@ -278,6 +278,7 @@ def _wait_for_it(world: World, event_id: str) -> None:
         if _inject(world, event_id) in ("RUNNING", "TERMINATED"):
             await_end(world, event_id)
     except Aborted:
+        world.checks.seen["workflow lost"] += 1
         world.say("aborted")
 
 

@@ -98,7 +98,7 @@ def steps(phase: Mapping[str, Any], role: str) -> Iterator[str]:
             yield name
         return
     for number in range(1, number_of_points + 1):
-        if between and number > 1 and role in between["roles"]:
+        if between and (number > 1 or phase.get("paired")) and role in between["roles"]:
             yield f"{name}.{number}.between"
         if role in phase["roles"]:
             yield f"{name}.{number}"

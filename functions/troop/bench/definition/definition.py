@@ -279,11 +279,12 @@ class Phase:
         expected: expected seconds of the script, for the cost estimate; None if the file does not state them.
         points: settings with which it runs one after another on the same nodes; empty for a phase that runs once.
         repeat: how often it goes through the points.
-        between: runs before each point but the first; None for nothing.
+        between: runs before each point, but before the first only if ``paired``; None for nothing.
         rate: for some roles, the parameter with the rate of each node, in operations per second; 0 for none.
         nodes: for some roles, the parameter with the number of nodes that take part.
         search: chooses the points one by one, in place of ``points``; None for none.
         limits: what its results, or those of each point, must hold.
+        paired: whether its points are pairs of a candidate and its baseline, one after the other.
     """
 
     name: str
@@ -337,6 +338,7 @@ class Phase:
         default=None, metadata=stored(omit=True, encode=Search.document, decode=Search.from_document)
     )
     limits: tuple[PhaseLimit, ...] = field(default=(), metadata=_OMIT)
+    paired: bool = field(default=False, metadata=_OMIT)
 
     @property
     def is_measured(self) -> bool:
@@ -458,6 +460,9 @@ class Benchmark:
         ranks: whether the nodes of a standing fleet have ranks.
         money: budget, billing and prices, whose keys are beside the others.
         targets: in the file's order.
+        baseline: what to compare the benchmark with: values by key; empty for nothing. See
+            :mod:`troop.bench.definition.baseline`.
+        version: of what it measures, such as a commit, as the user names it; "" for none.
     """
 
     name: str
@@ -476,6 +481,8 @@ class Benchmark:
     ranks: bool = field(default=False, metadata=_OMIT)
     money: Money = field(default_factory=Money, metadata=stored(flat=True, encode=money_document, decode=money_of))
     targets: tuple[Target, ...] = field(default=(), metadata=stored(omit=True, by="name"))
+    baseline: Mapping[str, Parameter] = field(default_factory=dict, metadata=_OMIT)
+    version: str = field(default="", metadata=_OMIT)
 
     @property
     def rebalances(self) -> bool:
@@ -544,18 +551,20 @@ def point_parameters(phase: Phase, parameters: Mapping[str, Parameter]) -> list[
 
 def _steps(phase: Phase, parameters: Mapping[str, Parameter]) -> Iterator[Step]:
     """Yields the executions of a phase. A repeat goes through all points, so that a slow change of the nodes does not
-    look like an effect of the parameters.
+    look like an effect of the parameters. Pairs take turns in which side begins. Nothing before a pair knows which side
+    that is, so the script between the points prepares the first point too.
     """
-    once = replace(phase, points=(), repeat=1, between=None, nodes={}, rate={}, search=None)
+    once = replace(phase, points=(), repeat=1, between=None, nodes={}, rate={}, search=None, paired=False)
     if not phase.has_points:
         yield Step(once, phase.name, limits=_limits(phase, parameters))
         return
     points, settings = phase.points or (Point(),), point_parameters(phase, parameters)
     for order in range(1, phase.number_of_points + 1):
         repeat, position = (0, 0) if phase.search else divmod(order - 1, len(points))
+        position ^= phase.paired and repeat & 1
         point, its = points[position], settings[position]
         at = PointPlace(order, phase.number_of_points, repeat + 1, its)
-        if phase.between and order > 1:
+        if phase.between and (order > 1 or phase.paired):
             between = phase.between
             name = f"{phase.name}.{order}.between"
             script = Phase(name, between.roles, between.script, between.timeout, expected=between.expected)
@@ -590,6 +599,15 @@ def parameter_of(value: Any) -> Any:
 def plain_parameter(value: Any) -> Any:
     """Replaces tuples by lists, so that the document equals the one read back from JSON."""
     return plain(list, value)
+
+
+def identity(value: Any) -> Any:
+    """Returns a key that is the same for equal values of parameters, also for those read from JSON; 1 and true are
+    different.
+    """
+    if isinstance(value, Mapping):
+        return frozenset((name, identity(inner)) for name, inner in value.items())
+    return tuple(map(identity, value)) if isinstance(value, (list, tuple)) else (isinstance(value, bool), value)
 
 
 def to_document(benchmark: Benchmark) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from troop.bench.definition import names
+from troop.bench.definition.baseline import on_same_nodes
 from troop.bench.definition.definition import (
     ON_DEMAND,
     Benchmark,
@@ -71,8 +72,20 @@ class Plan:
 
     @property
     def is_interleaved(self) -> bool:
-        """Whether there are repetitions, which take turns; see :mod:`troop.bench.definition.cell_order`."""
-        return any(one.variant.repetition > 1 for one in self.cells)
+        """Whether cells take turns, because there are repetitions, or candidates and baselines on nodes of their own;
+        see :mod:`troop.bench.definition.cell_order`.
+        """
+        return self.has_pairs or any(one.variant.repetition > 1 for one in self.cells)
+
+    @property
+    def baseline(self) -> Mapping[str, Parameter]:
+        """What all cells are compared with, as in the file; empty for nothing."""
+        return next((one.benchmark.baseline for one in self.cells), {})
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether two cells are a pair, of a candidate and its baseline on nodes of their own."""
+        return bool(self.baseline) and not on_same_nodes(self.baseline)
 
     @property
     def nodes(self) -> int:

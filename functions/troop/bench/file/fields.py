@@ -10,6 +10,7 @@ from typing import Annotated, Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from troop.bench.definition.definition import identity
 from troop.bench.definition.keys import Checked, bounded, text
 
 
@@ -151,7 +152,7 @@ def values(most: int) -> Checked:
             raise ValueError
         parsed = [_parameter(value) for value in raw]
         texts = [json.dumps(value, allow_nan=False) for value in parsed]
-        if any(len(text) > _LONGEST_VALUE for text in texts) or len({_alike(value) for value in parsed}) < len(parsed):
+        if any(len(text) > _LONGEST_VALUE for text in texts) or len(set(map(identity, parsed))) < len(parsed):
             raise ValueError
         return parsed
 
@@ -161,10 +162,3 @@ def values(most: int) -> Checked:
     )
     schema = {"type": "array", "minItems": 1, "maxItems": most, "uniqueItems": True, "items": PARAMETER.schema}
     return Checked(parse, allowed, schema)
-
-
-def _alike(value: Any) -> Any:
-    """Returns a key that is the same for equal values; 1 and true are different."""
-    if isinstance(value, dict):
-        return frozenset((name, _alike(inner)) for name, inner in value.items())
-    return tuple(map(_alike, value)) if isinstance(value, tuple) else (isinstance(value, bool), value)

@@ -81,4 +81,6 @@ BENCHMARKS = st.builds(
     files=st.lists(NAMES, max_size=3, unique=True).map(lambda names: tuple(sorted(names))),
     attempts=st.integers(1, 5),
     money=MONEY,
+    baseline=PARAMETERS,
+    version=_TEXT,
 )

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-FAST = ("chaos", "bench", "shared", "faults", "measure", "disks")
+FAST = ("chaos", "bench", "shared", "faults", "measure", "disks", "statistics")
 """Folders of tests/unit whose code is pure, except for the layers in :data:`LAYERS`."""
 LAYERS = ("aws", "flows", "api", "wiring")
 LEFT_OUT = """== left to `make test`:

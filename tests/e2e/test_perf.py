@@ -14,6 +14,7 @@ from tests.patience import PATIENCE
 
 SMALL = {
     "cell": ("--servers 2 --drivers 1 --wait-scale 0.05", r"ec2:DeleteSecurityGroup +1\n"),
+    "change_points": ("--series 4", r"5 % found within 2 / 5, heavy tails +\d / \d"),
     "cold_start": ("--repeat 1 --handlers decide", r"\ndecide +\d+ ms +\d+ ms"),
     "command": ("--pairs 1 --groups 2", r"\nstatus +autoscaling describe-auto-scaling-groups +\d+"),
     "decide": ("--units 50 --repeat 1", r"night: outside the window"),

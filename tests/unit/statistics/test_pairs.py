@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from troop.statistics import pairs
-from troop.statistics.pairs import Ratio, ratio_of_ratios, paired
+from troop.statistics.pairs import Ratio, paired, ratio_of_ratios
 
 values = st.floats(1e-3, 1e6)
 samples = st.lists(st.tuples(values, values), min_size=2, max_size=30)

@@ -17,6 +17,7 @@ SMALL = {
     "change_points": ("--series 4", r"5 % found within 2 / 5, heavy tails +\d / \d"),
     "cold_start": ("--repeat 1 --handlers decide", r"\ndecide +\d+ ms +\d+ ms"),
     "command": ("--pairs 1 --groups 2", r"\nstatus +autoscaling describe-auto-scaling-groups +\d+"),
+    "compare": ("--comparisons 5 --workers 1", r"\nsame nodes, paired +5 +85 "),
     "decide": ("--units 50 --repeat 1", r"night: outside the window"),
     "events_page": ("--events 50", r"the original's, of all +50"),
     "jmeter": ("--samples 2000 --pairs 1 --alone", r"Troop's collector +[\d.]+"),

@@ -112,7 +112,7 @@ def _deviations(degrees: int) -> tuple[tuple[float, float], ...]:
     for index in range(STEPS + 1):
         deviation = begin + index * step
         weight = 1 if index in (0, STEPS) else 4 if index % 2 else 2
-        density = math.exp(-degrees * (deviation**2 - 1) / 2) * deviation ** (degrees - 1)
-        points.append((deviation, weight * density))
+        logarithm = (degrees - 1) * math.log(max(deviation, 1e-300)) - degrees * (deviation**2 - 1) / 2
+        points.append((deviation, weight * math.exp(logarithm)))
     total = math.fsum(weight for _, weight in points)
     return tuple((deviation, weight / total) for deviation, weight in points)

@@ -65,6 +65,11 @@ def test_pairs_without_any_spread_find_every_change() -> None:
     assert (needed(0.01, 0), needed(0, 0)) == (2, None)
 
 
+def test_power_of_very_many_pairs_exists() -> None:
+    """Their mean is known to 0.003 %, so a change of 0.006 % is 1.9 of these errors; judged as with 50 pairs."""
+    assert power(0.00006, 100_000, 0.01) == pytest.approx(0.45, abs=0.02)
+
+
 def test_changes_and_spreads_that_do_not_exist_are_refused() -> None:
     with pytest.raises(ValueError, match="above -1"):
         power(-1, 5, 0.01)

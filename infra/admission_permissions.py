@@ -24,10 +24,10 @@ from infra.permissions import allow, index, writes_state
 from troop.bench.admission.images import PUBLIC_PARAMETERS
 from troop.bench.definition.names import in_any_run
 from troop.shared.state_keys import BENCH_WRITERS
-from troop.shared.tables import RUNS_BY_TIME
+from troop.shared.tables import RUNS_BY_NAME, RUNS_BY_TIME
 from troop.shared.targets import parse_allowed
 
-LOOKED_FOR = (*REPORTS, in_any_run("definition.json"))
+LOOKED_FOR = (in_any_run("report.*"), in_any_run("definition.json"))
 """Objects that show whether a report exists, and whether anything is stored of the run."""
 
 
@@ -54,7 +54,7 @@ def api(
     """
     return [
         record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
-        allow(["dynamodb:Query"], index(data.runs, RUNS_BY_TIME)),
+        allow(["dynamodb:Query"], index(data.runs, RUNS_BY_TIME), index(data.runs, RUNS_BY_NAME)),
         allow(["s3:PutObject"], *(data.results.arn_for_objects(keys) for keys in (RUN_OBJECTS, ARTIFACT_OBJECTS))),
         allow(["s3:GetObject"], data.results.arn_for_objects(ARTIFACT_OBJECTS)),  # whether one exists
         *_looks_up(images, snapshots, targets, is_own_network),

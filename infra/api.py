@@ -37,6 +37,7 @@ ROUTES = (
     "POST /benchmarks/schedules",
     "GET /benchmarks/schedules",
     "DELETE /benchmarks/schedules/{name}",
+    "GET /benchmarks/history",
     "GET /benchmarks/{run}",
     "DELETE /benchmarks/{run}",
     "GET /benchmarks/{run}/live",

@@ -12,11 +12,12 @@ from cli.client.api import Answer
 from cli.client.calls import Calls, listed
 from cli.shared.errors import CliError, Exit
 from troop.bench.definition.problems import Problem
-from troop.shared import moments
+from troop.bench.records.line import Line
+from troop.shared import codec, moments
 from troop.shared.errors import ErrorCode
 
-RUNS_PAGE = 100
-"""The longest page that the API returns."""
+RUNS_PAGE, HISTORY_PAGE = 100, 1000
+"""The longest pages that the API returns."""
 
 
 class RefusedFileError(CliError):
@@ -93,6 +94,24 @@ class BenchClient:
     def runs(self, limit: int) -> list[dict[str, Any]]:
         """Lists up to ``limit`` runs, newest first."""
         return self._listed("runs", limit, "benchmarks")
+
+    def history(self, name: str, limit: int) -> list[Line]:
+        """Lists the lines of up to ``limit`` ended runs of a benchmark, newest first (GET /benchmarks/history).
+
+        Raises:
+            CliError: also if the deployment's version has no lines.
+        """
+        path = "benchmarks/history"
+
+        def page(query: Mapping[str, str]) -> dict[str, Any]:
+            answer = self.calls.send("GET", path, {"name": name, **query})
+            if answer.status == 200 and isinstance(answer.body, dict):
+                return answer.body
+            if _is_missing(answer):  # an earlier version takes the path for that of a run
+                raise CliError(Exit.REFUSED, "the deployment's version has no history: upgrade the deployment")
+            raise self._refusal(answer, "GET", path)
+
+        return [codec.from_document(Line, one) for one in listed(page, "lines", limit, HISTORY_PAGE)]
 
     def report(self, run: str, form: str) -> ReportLink:
         """Returns where a run's report is (GET /benchmarks/{run}/report). Does not fetch it.

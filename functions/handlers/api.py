@@ -14,7 +14,7 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValida
 from aws_lambda_powertools.logging import correlation_paths
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop.bench.api import benchmarks, fleets, live, schedules
+from troop.bench.api import benchmarks, fleets, history, live, schedules
 from troop.bench.api.run_answers import MOST_LISTED, refused
 from troop.bench.definition.problems import BadBenchmarkError
 from troop.bench.flows.fleet_service import FleetOverError, ScaledAtOnceError
@@ -41,6 +41,7 @@ ROUTES = (
     simian,
     benchmarks,
     schedules,
+    history,
     reports,
     live,
     fleets,

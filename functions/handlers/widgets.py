@@ -12,7 +12,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from botocore.exceptions import ClientError
 
-from troop.bench.aws.run_table import BadCursor
+from troop.bench.aws.run_rows import BadCursor
 from troop.chaos.aws import decision_queries, event_queries
 from troop.chaos.aws.groups import BadToken
 from troop.dashboard import page, widget_request

@@ -293,6 +293,7 @@ BENCHMARK_ROLES: dict[str, set[tuple[str, ...]]] = {
 API_OF_BENCHMARKS = (
     ADMITS
     | allow("<Runs.Arn>/index/by-time", "dynamodb:Query")
+    | allow("<Runs.Arn>/index/by-name", "dynamodb:Query")
     | allow(ARTIFACTS, "s3:GetObject", "s3:PutObject")
     | allow(SCHEDULES, "s3:DeleteObject", "s3:PutObject")
     | allow(
@@ -309,7 +310,7 @@ API_OF_BENCHMARKS = (
     | allow(executions("Benchmark"), "states:StopExecution")
     | allow("<BenchmarksFleetMachine>", "states:StartExecution")
     | allow(executions("Fleet"), "states:StopExecution")
-    | watches("report.html", "report.json", "definition.json", "c001/nodes/*")
+    | watches("report.*", "definition.json", "c001/nodes/*")
     | allow("*", "autoscaling:DescribeScalingActivities")
     | allow("<Fleet.Arn>", "lambda:InvokeFunction")
     | allow("<Report.Arn>", "lambda:InvokeFunction")

@@ -52,7 +52,7 @@ BY_TIME, BY_OPEN = {"by-time": ["kind", "at"]}, {"by-open": ["open", "at"]}
     ("name", "expected"),
     [
         ("Events", BY_TIME | BY_OPEN | {"by-unit": ["unit", "at"]}),
-        ("Runs", BY_TIME | BY_OPEN),
+        ("Runs", BY_TIME | BY_OPEN | {"by-name": ["series", "at"]}),
         ("Changes", {"by-time": ["schema", "at"]}),
     ],
 )

@@ -86,8 +86,11 @@ RUNS_BY_TIME = Index("by-time", "kind")
 RUNS_BY_OPEN = Index("by-open", "open")
 """The index of runs that may still have resources."""
 
-RUNS = Table("Runs", "run", "item", indices=(RUNS_BY_TIME, RUNS_BY_OPEN))
-"""Runs, their cells, and what they create; the indices contain only runs."""
+RUNS_BY_NAME = Index("by-name", "series")
+"""The index of the lines of ended runs, by the name of the benchmark."""
+
+RUNS = Table("Runs", "run", "item", indices=(RUNS_BY_TIME, RUNS_BY_OPEN, RUNS_BY_NAME))
+"""Runs, their cells, what they create, and their lines; the other indices contain only runs."""
 
 BENCHMARK, FLEET = "run", "fleet"
 """The values of a run's ``kind``, to list runs of benchmarks and standing fleets separately."""

@@ -9,7 +9,8 @@ from typing import Any
 from aws_lambda_powertools.event_handler import Response, content_types
 from pydantic import BaseModel
 
-from troop.bench.aws.run_table import BadCursor, RunPage
+from troop.bench.aws.run_rows import BadCursor
+from troop.bench.aws.run_table import RunPage
 from troop.bench.definition.problems import Place, Problem, and_more
 from troop.bench.flows.run_service import RunService
 from troop.bench.records.record import Run

@@ -1,4 +1,4 @@
-"""Converts runs, cells, resources and launches to items of the table ``Runs`` and back."""
+"""Converts runs, cells, resources, launches and lines to items of the table ``Runs`` and back."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from troop.bench.admission import spending
 from troop.bench.admission.spending import Terms
+from troop.bench.records.line import Line
 from troop.bench.records.record import (
     SCHEMA,
     Cell,
@@ -16,9 +17,9 @@ from troop.bench.records.record import (
 )
 from troop.shared import codec, moments
 from troop.shared.aws.dynamo import plain, typed
-from troop.shared.tables import BENCHMARK, FLEET, RUN_LEFT, RUN_OPEN
+from troop.shared.tables import BENCHMARK, FLEET, RUN_LEFT, RUN_OPEN, RUNS_BY_NAME
 
-RUN, CELL, RESOURCE, LAUNCH, TERMS = "run", "cell#", "resource#", "launch#", "terms"
+RUN, CELL, RESOURCE, LAUNCH, TERMS, LINE = "run", "cell#", "resource#", "launch#", "terms", "line"
 """Sort keys, or their beginnings."""
 
 ENDED = "ended"
@@ -36,7 +37,7 @@ def key_of(resource: Resource) -> dict[str, Any]:
     return key(resource.run, f"{RESOURCE}{resource.kind.value}#{resource.name}")
 
 
-def at_of(run: Run) -> str:
+def at_of(run: Run | Line) -> str:
     """Returns the sort key of the indices over runs: ordered by time, and unique."""
     return f"{moments.iso(run.at)}#{run.run}"
 
@@ -57,8 +58,7 @@ def name_of(item: Item) -> str:
 
 def run_of(item: Item) -> Run:
     """Converts an item of :func:`run_item` back."""
-    values = plain(item)
-    return codec.from_document(Run, values | {"at": values["at"].partition("#")[0]})
+    return codec.from_document(Run, _with_moment(item))
 
 
 def cell_item(cell: Cell) -> dict[str, Any]:
@@ -127,3 +127,20 @@ def launch_of(item: Item) -> Launch:
     values = plain(item)
     _, cell, token = values["item"].split("#", 2)
     return Launch(values["run"], cell, token, moments.parse(values["until"]))
+
+
+def line_item(line: Line) -> dict[str, Any]:
+    """Converts the line of a run to a typed item."""
+    own = {"item": LINE, "schema": SCHEMA, RUNS_BY_NAME.partition: line.name, "at": at_of(line)}
+    return typed(codec.to_document(line) | own)
+
+
+def line_of(item: Item) -> Line:
+    """Converts an item of :func:`line_item` back."""
+    return codec.from_document(Line, _with_moment(item))
+
+
+def _with_moment(item: Item) -> dict[str, Any]:
+    """Returns the values of an item with a moment in place of the sort key of an index."""
+    values = plain(item)
+    return values | {"at": values["at"].partition("#")[0]}

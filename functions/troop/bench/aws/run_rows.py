@@ -12,6 +12,7 @@ from troop.shared.aws.dynamo import typed
 from troop.shared.aws.throttling import Sleep
 from troop.shared.aws.transact import ConditionFailed, transact, write
 from troop.shared.errors import MissingRunError, RunClosedError
+from troop.shared.tables import Index
 
 MOST_PARTS = 100
 """The most items that one transaction can write or check."""
@@ -20,9 +21,13 @@ IS_OPEN = "attribute_exists(#item) AND attribute_not_exists(closed_at)"
 """The condition on the item of a run or a cell; ``#item`` is the attribute ``item``."""
 
 
+class BadCursor(ValueError):
+    """A cursor that no page ended with."""
+
+
 @dataclass(frozen=True)
 class RunRows:
-    """The table's items. All reads are strongly consistent."""
+    """The table's items. All reads are strongly consistent, except :meth:`page`."""
 
     client: Any
     table: str
@@ -62,6 +67,36 @@ class RunRows:
             **only,
         )
         return (item for page in pages for item in page["Items"])
+
+    def page(
+        self, index: Index, partition: str, item: str, limit: int, cursor: str | None = None
+    ) -> tuple[list[dict[str, Any]], str | None]:
+        """Returns at most ``limit`` items from an index, newest first, by one query; fewer if they have more than a
+        megabyte. Also returns the cursor of the next page; None on the last one.
+
+        Args:
+            item: the sort key that all items of the index have.
+
+        Raises:
+            BadCursor: no page ended with this cursor.
+        """
+        query: dict[str, Any] = {
+            "TableName": self.table,
+            "IndexName": index.name,
+            "ScanIndexForward": False,
+            "KeyConditionExpression": "#partition = :partition",
+            "ExpressionAttributeNames": {"#partition": index.partition},
+            "ExpressionAttributeValues": typed({":partition": partition}),
+            "Limit": limit,
+        }
+        if cursor is not None:
+            run = cursor.partition("#")[2]
+            if not run:
+                raise BadCursor(cursor)
+            query["ExclusiveStartKey"] = key(run, item) | typed({index.partition: partition, index.sort: cursor})
+        answer = self.client.query(**query)
+        last = answer.get("LastEvaluatedKey")
+        return answer["Items"], str(last[index.sort]["S"]) if last else None
 
     def update(
         self,

@@ -31,6 +31,7 @@ from troop.bench.aws.run_items import (
     terms_of,
 )
 from troop.bench.aws.run_launches import RunLaunches
+from troop.bench.aws.run_lines import RunLines
 from troop.bench.aws.run_resources import RunResources
 from troop.bench.aws.run_rows import IS_OPEN, MOST_PARTS, RunRows
 from troop.bench.definition.limits import no_room
@@ -56,10 +57,6 @@ class RunPage:
     malformed: tuple[Malformed, ...] = ()
 
 
-class BadCursor(ValueError):
-    """A cursor that no page ended with."""
-
-
 @dataclass(frozen=True)
 class RunTable:
     """The runs of a deployment. All reads are strongly consistent, except those from an index: pages, open runs and
@@ -79,6 +76,10 @@ class RunTable:
     @property
     def cells(self) -> RunCells:
         return RunCells(self.rows)
+
+    @property
+    def lines(self) -> RunLines:
+        return RunLines(self.rows)
 
     @property
     def launches(self) -> RunLaunches:
@@ -141,24 +142,9 @@ class RunTable:
         Raises:
             BadCursor: no page ended with this cursor.
         """
-        query: dict[str, Any] = {
-            "TableName": self.table,
-            "IndexName": RUNS_BY_TIME.name,
-            "ScanIndexForward": False,
-            "KeyConditionExpression": "#kind = :run",
-            "ExpressionAttributeNames": {"#kind": RUNS_BY_TIME.partition},
-            "ExpressionAttributeValues": {":run": {"S": kind}},
-            "Limit": limit,
-        }
-        if cursor is not None:
-            run = cursor.partition("#")[2]
-            if not run:
-                raise BadCursor(cursor)
-            query["ExclusiveStartKey"] = key(run, RUN) | typed({"kind": kind, "at": cursor})
-        answer = self.client.query(**query)
-        last = answer.get("LastEvaluatedKey")
-        runs = read(answer["Items"], run_of, name_of)
-        return RunPage(runs.items, str(last["at"]["S"]) if last else None, runs.malformed)
+        items, last = self.rows.page(RUNS_BY_TIME, kind, RUN, limit, cursor)
+        runs = read(items, run_of, name_of)
+        return RunPage(runs.items, last, runs.malformed)
 
     # The life of a run
 

@@ -122,6 +122,7 @@ class Line:
         status: as :class:`troop.bench.records.record.RunStatus`.
         troop: the version of Troop that made the line.
         version: the user's version of what was measured; "" for none.
+        schedule: the schedule that started the run; "" for none.
         versions: what can change from run to run, by name: ``type servers``, ``image``, ``kernel``, ``agent``,
             ``artifact NAME`` and so on.
         baseline: what distinguishes the baseline; empty for none.
@@ -137,6 +138,7 @@ class Line:
     status: str
     troop: str
     version: str = field(default="", metadata=stored(omit=True))
+    schedule: str = field(default="", metadata=stored(omit=True))
     versions: Mapping[str, str] = field(default_factory=dict)
     baseline: Mapping[str, Parameter] = field(default_factory=dict, metadata=stored(omit=True))
     cost: Decimal | None = None

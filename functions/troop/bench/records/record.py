@@ -1,7 +1,8 @@
 """Defines the record of a run: its request, its progress, and the resources it has created and removed.
 
 A run has several items in the table ``Runs``; ``item`` is ``run``, ``cell#c001``, ``resource#<kind>#<name>`` or
-``launch#c001#<token>``. Moments are timezone-aware, in UTC.
+``launch#c001#<token>``. An ended run of a benchmark has a ``line``, see :mod:`troop.bench.records.line`. Moments are
+timezone-aware, in UTC.
 """
 
 from __future__ import annotations

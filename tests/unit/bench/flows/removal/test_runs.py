@@ -12,7 +12,8 @@ import pytest
 
 from tests.unit.bench.flows.removal.tables import NOON, OTHER, RUN, a_cell, a_resource, a_run
 from troop.bench.aws.run_items import cell_item, cell_of, run_item, run_of
-from troop.bench.aws.run_table import BadCursor, RunTable
+from troop.bench.aws.run_rows import BadCursor
+from troop.bench.aws.run_table import RunTable
 from troop.bench.definition.definition import PointPlace
 from troop.bench.definition.plan import Variant
 from troop.bench.money.costs import Cost

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from statistics import median
 
-from cli.bench import noise
-from cli.bench.compared_row import with_setting
-from cli.bench.pairing import Cells, Chosen
+from cli.bench.compared_row import ratio_fields, spread, with_setting
+from cli.bench.pairing import Cells, Chosen, Values, Variant
 from troop.bench.definition.search import ANSWERS, Outcome, interval
-from troop.report.comparison import Row, Spread
-from troop.report.document import Cell, Phase, Search
+from troop.report.comparison import Row
+from troop.report.document import Cell, Phase, Report, Search
 from troop.report.points import Key, middle
+from troop.statistics.pairs import WIDEST
 
 ROLE = "search"
 """The role of rows that compare answers."""
@@ -27,30 +26,41 @@ class Answers:
         phases: with a search on a side.
         rows: one for each phase with answers on both sides.
         lost: searches with an answer in A and none in B.
+        undecided: searches without a ratio.
     """
 
     phases: frozenset[str]
     rows: list[Row]
     lost: list[str]
+    undecided: list[str]
     warnings: list[str]
 
 
-def compare(label: str, ours: Cells, theirs: Cells, confidence: float, fail_below: float | None) -> Answers:
+def compare(one: Variant, fail_below: float | None) -> Answers:
     """Compares the answers of the searches of two variants: a repetition contributes one value."""
-    mine, other = _searches(ours), _searches(theirs)
-    answers = Answers(frozenset(phase for phase, _ in (*mine, *other)), [], [], [])
+    mine, other = _searches(one.ours), _searches(one.theirs)
+    answers = Answers(frozenset(phase for phase, _ in (*mine, *other)), [], [], [], [])
     for (phase, parameter), searches in mine.items():
-        subject = with_setting(f"the largest {parameter} of {phase}", label)
+        subject = with_setting(f"the largest {parameter} of {phase}", one.label)
         theirs_too = other.get((phase, parameter), [])
-        left, right = _largest(searches), _largest(theirs_too)
         answers.warnings.extend(_warnings(subject, searches, theirs_too))
-        if left and not right:
+        compared = one.compared(lambda cells, phase=phase, parameter=parameter: _largest(cells, phase, parameter))  # type: ignore[misc]
+        if _answered(searches) and not _answered(theirs_too):
             answers.lost.append(subject)
-        elif left and min(left) > 0 and min(right) > 0:
-            estimate = noise.ratio(left, right, confidence).widened(*_factors(searches, theirs_too))
-            answers.rows.append(_row(label, phase, parameter, left, right, estimate, fail_below))
-        else:
+        elif compared.ratio is None or min(compared.b) <= 0:
+            answers.undecided.append(subject)
             answers.warnings.append(f"{subject}: there is no ratio without answers above 0 on both sides")
+        else:
+            label = answer_label(parameter)
+            estimate = compared.ratio.widened(*factors((phase, label, "", ""), one))
+            a, b = (
+                spread(values).model_copy(update={"geometric_mean": middle(values)})
+                for values in (compared.a, compared.b)
+            )
+            row = Row(
+                label=one.label, phase=phase, role=ROLE, operation=label, a=a, b=b, **ratio_fields(estimate, fail_below)
+            )
+            answers.rows.append(row)
     return answers
 
 
@@ -60,11 +70,17 @@ def with_answers(side: Chosen) -> Chosen:
     Each search chooses its own points. What a system does at its largest value is what a comparison at equal
     throughput needs, with the times that this value has.
     """
+    return replace(
+        side, report=_answered_report(side.report), baseline=side.baseline and _answered_report(side.baseline)
+    )
+
+
+def _answered_report(report: Report) -> Report:
     cells = [
         cell.model_copy(update={"phases": [*cell.phases, *_answers(cell)]}) if cell.searches else cell
-        for cell in side.report.cells
+        for cell in report.cells
     ]
-    return replace(side, report=side.report.model_copy(update={"cells": cells}))
+    return report.model_copy(update={"cells": cells})
 
 
 def _answers(cell: Cell) -> Iterator[Phase]:
@@ -94,8 +110,17 @@ def _searches(cells: Cells) -> dict[tuple[str, str], list[Search]]:
     return by_phase
 
 
-def _largest(searches: list[Search]) -> list[float]:
-    return [one.largest for one in searches if one.outcome in ANSWERS and one.largest is not None]
+def _largest(cells: Cells, phase: str, parameter: str) -> Values:
+    return [
+        (cell, one.largest)
+        for cell in cells.cells
+        for one in _answered(cell.searches)
+        if (one.phase, one.parameter) == (phase, parameter) and one.largest is not None
+    ]
+
+
+def _answered(searches: Iterable[Search]) -> list[Search]:
+    return [one for one in searches if one.outcome in ANSWERS and one.largest is not None]
 
 
 def _warnings(subject: str, a: list[Search], b: list[Search]) -> Iterator[str]:
@@ -112,19 +137,19 @@ def _interval(one: Search) -> str:
     return interval(f"{one.largest:,.10g}", None if one.smallest is None else f"{one.smallest:,.10g}")
 
 
-def factors(operation: Key, ours: Cells, theirs: Cells) -> tuple[float, float]:
-    """Returns the factors that widen the interval of a row at the answers of searches; (1, 1) for other rows.
+def factors(operation: Key, one: Variant) -> tuple[float, float]:
+    """Returns the factors that widen the interval of a row at the answers of searches; (1, 1) for other rows, and
+    without pairs, as there is no interval.
 
     What a system does at its answer grows at most with the parameter, so the intervals of the answers are those of
     their throughput, too.
     """
-    mine, other = _searches(ours), _searches(theirs)
-    its = next((key for key in mine if (key[0], answer_label(key[1])) == operation[:2]), None)
-    return (1.0, 1.0) if its is None else _factors(mine[its], other.get(its, []))
-
-
-def _factors(a: list[Search], b: list[Search]) -> tuple[float, float]:
-    return 1 / _width(a), _width(b)
+    if one.source == "runs":
+        return 1.0, 1.0
+    its = next((key for key in _searches(one.ours) if (key[0], answer_label(key[1])) == operation[:2]), None)
+    widths = [1.0 if its is None else _width(_searches(cells).get(its, [])) for cells in one.every()]
+    a, b, base_of_a, base_of_b = (*widths, 1.0, 1.0)[:4]
+    return 1 / (a * base_of_b), b * base_of_a
 
 
 def _width(searches: list[Search]) -> float:
@@ -135,39 +160,4 @@ def _width(searches: list[Search]) -> float:
 def _times_larger(one: Search) -> float:
     if one.outcome != Outcome.WIDENED or one.largest is None or one.largest <= 0:
         return 1.0
-    return math.exp(noise.WIDEST) if one.smallest is None else one.smallest / one.largest
-
-
-def _row(
-    label: str,
-    phase: str,
-    parameter: str,
-    a: list[float],
-    b: list[float],
-    estimate: noise.Ratio,
-    fail_below: float | None,
-) -> Row:
-    below = None if fail_below is None else estimate.ratio < fail_below and estimate.exceeds_noise is not False
-    return Row(
-        label=label,
-        phase=phase,
-        role=ROLE,
-        operation=answer_label(parameter),
-        a=_spread(a),
-        b=_spread(b),
-        ratio=estimate.ratio,
-        low=estimate.low,
-        high=estimate.high,
-        exceeds_noise=estimate.exceeds_noise,
-        regression=below,
-    )
-
-
-def _spread(values: list[float]) -> Spread:
-    return Spread(
-        median=median(values),
-        low=min(values),
-        high=max(values),
-        repetitions=len(values),
-        geometric_mean=middle(values),
-    )
+    return math.exp(WIDEST) if one.smallest is None else one.smallest / one.largest

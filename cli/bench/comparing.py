@@ -1,25 +1,34 @@
-"""Compares two reports, or two variants of one. Pure: the same documents give the same comparison."""
+"""Compares a run with its baseline, two of its variants, or two runs. Pure: the same documents, the same answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
 
 from cli.bench import compared_searches
 from cli.bench import pricing as prices
 from cli.bench.compared_row import NARROW, named, row_of
-from cli.bench.pairing import Cells, Chosen, IncomparableError, cells_of, example, is_one_run, matched, same, variants
+from cli.bench.pairing import (
+    Chosen,
+    IncomparableError,
+    Sides,
+    cells_of,
+    incomplete,
+    matched,
+    sides_of,
+    succeeded,
+)
 from cli.bench.pricing import AS_BOUGHT, Pricing
 from troop.bench.records.record import CellStatus
 from troop.measure.operations import TOTAL
-from troop.report.comparison import Basis, Comparison, Equal, Row, Side
+from troop.report.comparison import Basis, Comparison, Row, Side
 from troop.report.document import Cell, Fleet, Report
 from troop.shared.formatting import count_of_role
 
 UNSURE = (
-    "the noise is unknown, as with one repetition on a side: what a side needs at equal throughput, and its cost, may "
-    "be chance. Before money depends on the result, measure both sides as variants of one run, with repetitions"
+    "the noise is unknown with one pair: what a side needs at equal throughput, and its cost, may be chance. Before "
+    "money depends on the result, run more repetitions"
 )
 
 WIDE = (
@@ -40,22 +49,21 @@ _MOST_NAMED = 4
 
 def compare(
     a: Chosen,
-    b: Chosen,
+    b: Chosen | None = None,
     *,
     now: datetime,
     version: str,
-    confidence: float = 0.95,
     fail_below: float | None = None,
     pricing: Pricing = AS_BOUGHT,
 ) -> Comparison:
     """Compares two sides by variant and operation.
 
     Args:
+        b: None to compare the candidate of ``a`` with its baseline.
         now: the time of the comparison.
         version: the version of Troop that makes it.
-        confidence: the confidence level of the intervals, between 0 and 1.
-        fail_below: rows with a lower ratio are regressions, unless the difference is within the noise. Points of a
-            search are none: the answers of searches count in their place.
+        fail_below: rows with a lower ratio are regressions, if the difference exceeds the noise. Points of a search
+            are none: the answers of searches count in their place.
         pricing: the roles and prices of the cost.
 
     Raises:
@@ -63,29 +71,31 @@ def compare(
         IncomparableError: a side lacks the variant or has no succeeded cell, both sides are the same, or they share
             no operation.
     """
-    # First, because it refuses an unknown variant, for which ``same`` would have no meaning.
-    left_out = [*_not_counted(a, "A"), *_not_counted(b, "B")]
-    if same(a, b):
-        raise IncomparableError(
-            f"{a.name} and {b.name} are the same: name two runs, or two variants of one as RUN:VARIANT, such as "
-            f"{example(a.report)}"
-        )
-    a, b = compared_searches.with_answers(a), compared_searches.with_answers(b)
+    sides = sides_of(a, b)
+    sides = replace(sides, a=compared_searches.with_answers(sides.a), b=compared_searches.with_answers(sides.b))
+    a, b = sides.a, sides.b
     answered = compared_searches.answer_labels(a, b)
-    mine, other = variants(a), variants(b)
-    warnings = [*left_out, *_different(a.report, b.report), *_other_differences(a.report, b.report, mine, other)]
-    cells = [[cell for one in side.values() for cell in one.cells] for side in (mine, other)]
+    warnings = [*dict.fromkeys(_not_counted(sides)), *_different(sides)]
+    variants, unmatched = matched(sides)
+    cells = [succeeded(side) for side in (a, b)]
+    warnings += _other_differences(a.report, b.report, *cells)
     prices.refuse_unknown(pricing, *cells)
     for name, each in zip("AB", cells, strict=True):
         warnings += pricing.remarks(name, each)
-    pairs, unmatched = matched(mine, other)
     rows: list[Row] = []
     lost: list[str] = []
-    for label, (ours, theirs) in pairs:
-        answers = compared_searches.compare(label, ours, theirs, confidence, fail_below)
+    undecided: list[str] = []
+    for one in variants:
+        warnings += incomplete(one)
+        answers = compared_searches.compare(one, fail_below)
         rows += answers.rows
         lost += answers.lost
+        undecided += [
+            *answers.undecided,
+            *(f"the {row.operation} of {row.phase}" for row in answers.rows if row.low is None),
+        ]
         warnings += answers.warnings
+        ours, theirs, label = one.ours, one.theirs, one.label
         for operation in ours.operations():
             is_searched = operation[0] in answers.phases
             if operation[-1] == TOTAL and ours.parts(operation) != theirs.parts(operation):
@@ -99,9 +109,10 @@ def compare(
             if ours.measured(operation) and not theirs.measured(operation) and not is_searched:
                 lost.append(named(operation, label))
             least = None if is_searched else fail_below
-            factors = compared_searches.factors(operation, ours, theirs)
-            row, more = row_of(a, b, label, operation, ours, theirs, confidence, least, pricing, factors)
-            rows += [one.model_copy(update={"is_answer": operation[:2] in answered}) for one in row]
+            row, more = row_of(sides, one, operation, least, pricing, compared_searches.factors(operation, one))
+            rows += [each.model_copy(update={"is_answer": operation[:2] in answered}) for each in row]
+            if not is_searched and not any(each.exceeds_noise is not None or not each.ratio for each in row):
+                undecided.append(named(operation, label))
             warnings += more
         unmatched += [
             f"only B has {named(operation, label)}"
@@ -111,24 +122,24 @@ def compare(
     if not rows:
         explanation = "; ".join([*unmatched, *warnings]) or "neither side has measured an operation"
         raise IncomparableError(f"nothing of {a.name} can be compared with anything of {b.name}: {explanation}")
-    if any(row.equal and row.exceeds_noise is None for row in rows):
+    if sides.source != "runs" and any(row.equal and row.exceeds_noise is None for row in rows):
         warnings.append(UNSURE)
     if any(row.equal and row.exceeds_noise is False and row.equal.doubt(row) for row in rows):
         warnings.append(WIDE)
-    if a.report.money.currency != b.report.money.currency:
-        rows = [row.model_copy(update={"equal": _without_ratio(row.equal), "affordable": None}) for row in rows]
     return Comparison(
         created_at=now,
         created_by=version,
-        confidence=confidence,
+        source=sides.source,
+        baseline=sides.baseline,
+        reason=sides.reason,
         fail_below=fail_below,
         currency=a.report.money.currency,
         basis=_basis(pricing, *cells),
-        a=_side(a, mine),
-        b=_side(b, other),
-        apart=_apart(a, b),
+        a=_side(a, cells[0]),
+        b=_side(b, cells[1]),
         rows=rows,
         lost=lost,
+        undecided=undecided,
         unmatched=unmatched,
         warnings=warnings,
     )
@@ -137,34 +148,26 @@ def compare(
 # Warnings
 
 
-def _not_counted(side: Chosen, name: str) -> Iterator[str]:
-    for cell in cells_of(side):
-        if cell.status != CellStatus.SUCCEEDED:
-            label = f" ({cell.label})" if cell.label else ""
-            yield f"{cell.cell}{label} of {name} is {cell.status} and does not count"
+def _not_counted(sides: Sides) -> Iterator[str]:
+    names = [f" of {name}" for name in "AB"] if sides.source != "cell" else ["", ""]
+    for name, side in zip(names, (sides.a, sides.b), strict=True):
+        for cell in cells_of(side):
+            if cell.status != CellStatus.SUCCEEDED:
+                label = f" ({cell.label})" if cell.label else ""
+                yield f"{cell.cell}{label}{name} is {cell.status} and does not count"
 
 
-def _different(a: Report, b: Report) -> Iterator[str]:
+def _different(sides: Sides) -> Iterator[str]:
+    a, b = sides.a.report, sides.b.report
     if a.run.name != b.run.name:
         yield f"A is a run of the benchmark {a.run.name}, and B of {b.run.name}: they may measure different things"
     if a.run.size != b.run.size:
         yield f"A was run in the size {a.run.size or 'of the file'}, and B in the size {b.run.size or 'of the file'}"
-    if a.money.currency != b.money.currency:
+    if not sides.is_one_currency:
         yield f"A's costs are in {a.money.currency} and B's in {b.money.currency}, so costs have no ratio"
 
 
-def _without_ratio(equal: Equal | None) -> Equal | None:
-    return equal and equal.model_copy(update={"hourly_ratio": None})
-
-
 # The sides
-
-
-def _apart(a: Chosen, b: Chosen) -> Literal["runs", "days"] | None:
-    if is_one_run(a, b):
-        return None
-    days = {run.at.astimezone(UTC).date() for run in (a.report.run, b.report.run) if run.at}
-    return "days" if len(days) > 1 else "runs"
 
 
 def _basis(pricing: Pricing, a: Sequence[Cell], b: Sequence[Cell]) -> Basis:
@@ -184,8 +187,7 @@ def _basis(pricing: Pricing, a: Sequence[Cell], b: Sequence[Cell]) -> Basis:
     )
 
 
-def _side(side: Chosen, counted: Mapping[str, Cells]) -> Side:
-    cells = [cell for one in counted.values() for cell in one.cells]
+def _side(side: Chosen, cells: Sequence[Cell]) -> Side:
     return Side(
         name=side.name,
         run=side.report.run.run,
@@ -211,12 +213,12 @@ def _range(counts: set[int], role: str) -> str:
     return most if len(counts) == 1 else f"{min(counts)} to {most}"
 
 
-def _other_differences(a: Report, b: Report, mine: Mapping[str, Cells], other: Mapping[str, Cells]) -> Iterator[str]:
+def _other_differences(a: Report, b: Report, mine: Sequence[Cell], other: Sequence[Cell]) -> Iterator[str]:
     """Yields a warning for each difference besides what the sides compare: images, kernels, agents, instance types and
     zones. What a side does not know is not compared.
 
     Args:
-        mine, other: the cells that count, by variant.
+        mine, other: the cells that count.
     """
     for subject in _VERSIONS:
         yield from _differs(subject, *({v.version for v in report.versions if v.what == subject} for report in (a, b)))
@@ -229,9 +231,9 @@ def _other_differences(a: Report, b: Report, mine: Mapping[str, Cells], other: M
             )
 
 
-def _fleets_by_role(variants: Mapping[str, Cells]) -> dict[str, list[Fleet]]:
+def _fleets_by_role(cells: Sequence[Cell]) -> dict[str, list[Fleet]]:
     by_role: dict[str, list[Fleet]] = {}
-    for fleet in (fleet for cells in variants.values() for cell in cells.cells for fleet in cell.fleets):
+    for fleet in (fleet for cell in cells for fleet in cell.fleets):
         by_role.setdefault(fleet.role, []).append(fleet)
     return by_role
 

@@ -39,11 +39,11 @@ def silent_points(cell: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def tell(view: Mapping[str, Any], as_json: bool, more: str | None = None) -> None:
+def tell(view: Mapping[str, Any], as_json: bool, *more: str) -> None:
     """Prints the outcome of a run.
 
     Args:
-        more: an additional line.
+        more: additional lines.
 
     Raises:
         CliError: FAILED, if its status is not SUCCEEDED; LIMITS_MISSED, if its results do not hold their limits.
@@ -52,8 +52,8 @@ def tell(view: Mapping[str, Any], as_json: bool, more: str | None = None) -> Non
         show.document(view)
     else:
         results(view)
-    if more:
-        (show.note if as_json else show.say)(more)
+    for line in filter(None, more):
+        (show.note if as_json else show.say)(line)
     check(view, show.note if as_json else show.say)
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from math import fsum
 from typing import Literal
 
 from troop.bench.definition.money import TERMS, ZERO, Committed
@@ -63,6 +64,13 @@ class Pricing:
         if committed is None or charge.storage is None:
             return charge.hourly / fleet.nodes if charge.hourly is not None else None
         return (committed + charge.storage + charge.license) / fleet.nodes
+
+    def hourly(self, cell: Cell) -> float | None:
+        """Returns the price of the nodes of a cell whose cost counts, for an hour; None if one is unknown."""
+        counted = self.counted(cell)
+        prices = [(self.node(fleet), fleet.nodes) for fleet in cell.fleets if fleet.role in counted and fleet.nodes]
+        known = [price * nodes for price, nodes in prices if price is not None]
+        return fsum(known) if len(known) == len(prices) else None
 
     def remarks(self, side: str, cells: Sequence[Cell]) -> Iterator[str]:
         """Yields what makes the prices of a side differ from what the user chose."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from troop.measure.operations import MIXED, RESPONSE, SERVICE
-from troop.report.document import Operation
+from troop.report.document import Cell, Operation
 from troop.report.open_loop import word
 
 Common = Literal["response", "service"] | None
@@ -40,15 +40,15 @@ def common(a: Sequence[Operation], b: Sequence[Operation]) -> tuple[Common, str]
     return None, f"{difference}, which cannot be compared: response times contain the wait for a turn"
 
 
-def known(side: Sequence[Operation], name: str, timing: Common) -> list[float]:
-    """Returns the known times of a side.
+def known(side: Sequence[tuple[Cell, Operation]], name: str, timing: Common) -> list[tuple[Cell, float]]:
+    """Returns the known times of a side by cell.
 
     Args:
         name: such as ``p99_ms``.
         timing: which times; None for those that were measured.
     """
     read = _service if timing == SERVICE else getattr
-    return [value for one in side if (value := read(one, name)) is not None]
+    return [(cell, value) for cell, one in side if (value := read(one, name)) is not None]
 
 
 def _has_times(one: Operation) -> bool:

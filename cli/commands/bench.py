@@ -58,7 +58,10 @@ class Commands(LazyGroup):
             "List the schedules with their next starts and last outcomes.",
         ),
         "report": ("cli.commands.bench_report:report", "Write the report of a run as one page."),
-        "compare": ("cli.commands.bench_compare:compare", "Compare two variants of a run, or two runs."),
+        "compare": (
+            "cli.commands.bench_compare:compare",
+            "Compare a run with its baseline, two variants of a run, or two runs.",
+        ),
     }
 
 
@@ -215,7 +218,13 @@ def run(
         return
     phases = [phase.name for phase in source.benchmark.phases]
     followed = bench_follow.follow(ctx, conn.client.benchmarks, started["run"], phases, quiet=as_json)
-    bench_outcome.tell(followed, as_json, f"get its report with: {to_type(ctx, 'bench', 'report', started['run'])}")
+    against = ""
+    if source.benchmark.baseline:
+        from cli.bench.against import against as summed_up  # models of reports take a quarter of a second
+
+        against = summed_up(followed, source.benchmark.baseline)
+    report = f"get its report with: {to_type(ctx, 'bench', 'report', started['run'])}"
+    bench_outcome.tell(followed, as_json, against, report)
 
 
 @app.command("status")

@@ -1,4 +1,4 @@
-"""Implements `troop bench compare`: compares two runs, or two variants of one, and checks for regressions."""
+"""Implements `troop bench compare`: compares a run with its baseline, variants or runs, and checks for regressions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_args
 import typer
 
 from cli.bench import comparing, report_source
-from cli.bench.pairing import Chosen, succeeded
+from cli.bench.pairing import Chosen, sides_of, succeeded
 from cli.bench.pricing import AWS, Pricing, Source, Term, prices_of, roles_of
 from cli.client.bench_client import NoReportError
 from cli.shared import show
@@ -21,18 +21,19 @@ from troop.bench.definition.money import shown
 from troop.measure.operations import RESPONSE
 from troop.report.assets import chart_script
 from troop.report.bills import DAY
-from troop.report.comparison import Affordable, Comparison, Equal, Figure, Need, Row, Spread
+from troop.report.comparison import COST, Affordable, Comparison, Equal, Figure, Need, Row, Spread
 from troop.report.document import Report
 from troop.report.html import comparison_page
-from troop.report.verdicts import TERMS, apart, basis, cheaper
+from troop.report.verdicts import TERMS, TIMES, basis, cheaper, full_name, interval, source
 from troop.shared.errors import TroopError
-from troop.shared.formatting import count_of_role, counted, plain
+from troop.shared.formatting import count_of_role, counted, money, plain
 from troop.shared.version import VERSION
 
-ROWS = ("", "phase", "role", "operation", "A per second", "B per second", "B / A", "interval", "repetitions", "differs")
-_DROPPED = ("repetitions", "interval", "phase", "role", "A per second", "B per second")
-TIMES = ("", "operation", "", "A ms", "B ms", "B / A")
+ROWS = ("", "phase", "role", "operation", "A per second", "B per second", "B / A", "interval", "pairs", "differs")
+_DROPPED = ("pairs", "repetitions", "interval", "phase", "role", "A per second", "B per second")
+FIGURES = ("", "operation", "", "A", "B", "B / A", "interval")
 NEEDS = ("", "operation", "per second", "A needs", "B needs", "A an hour", "B an hour", "B / A")
+_NAMED = 3
 STAYING = ("", "operation", "a day", "A a month", "B a month")
 AFFORDABLE = ("", "operation", "an hour", "A has", "B has", "A per second", "B per second", "B / A")
 
@@ -43,11 +44,18 @@ def compare(
         str,
         typer.Argument(
             metavar="A",
-            help="Baseline: a run's id, a folder, or a report's .json file. "
+            help="The side to compare with: a run's id, a folder, or a report's .json file. "
             "Add a variant after a colon, such as RUN:'n6, threads=50'.",
         ),
     ],
-    b: Annotated[str, typer.Argument(metavar="B", help="The side to compare with A, in the same form.")],
+    b: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="B",
+            show_default=False,
+            help="The side to compare, in the same form. Without it, A's own file is compared with its baseline.",
+        ),
+    ] = None,
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also write it as a page.")] = None,
     fail_below: Annotated[
         float | None,
@@ -55,14 +63,11 @@ def compare(
             "--fail-below",
             metavar="RATIO",
             min=0.0,
-            help="Exit with 1 if B / A is below this ratio, such as 0.95, and the difference exceeds the noise. An "
-            "unknown noise, as with one repetition, counts as exceeded. Two runs, as of different days, also fail by "
-            "chance: compare variants of one run. Exit with 2 if no comparison is possible.",
+            help="Exit with 1 if B / A is below this ratio, such as 0.95, and the difference exceeds the noise. Exit "
+            "with 15 if the noise is unknown, as with two runs without a common baseline, and with 2 if no comparison "
+            "is possible.",
         ),
     ] = None,
-    confidence: Annotated[
-        float, typer.Option("--confidence", min=0.5, max=0.9999, help="Level of the intervals.")
-    ] = 0.95,
     cost_of: Annotated[
         str | None,
         typer.Option(
@@ -92,23 +97,17 @@ def compare(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Compare two variants of a run, or two runs.
+    """Compare a run with its baseline, two variants of a run, or two runs.
 
-    Shows the ratio of their throughputs, whether it exceeds the noise, and the time that operations take. Also shows
-    what each side needs for the same throughput, and does for the same cost. Two runs differ by chance, which only
-    variants of one run exclude.
+    Shows the ratios of rates, times and cost, with intervals of 95 % from pairs that share nodes or a round. Also shows
+    what each side needs for the same throughput, and does for the same cost. Two runs without a common baseline have no
+    interval.
     """
     with _no_verdict():
         pricing = _pricing(cost_of, prices, term, price or [])
-        sides = [_chosen(ctx, text) for text in (a, b)]
-        comparison = comparing.compare(
-            *sides,
-            now=datetime.now(UTC),
-            version=VERSION,
-            confidence=confidence,
-            fail_below=fail_below,
-            pricing=pricing,
-        )
+        sides = [_chosen(ctx, text) for text in (a, b) if text is not None]
+        now = datetime.now(UTC)
+        comparison = comparing.compare(*sides, now=now, version=VERSION, fail_below=fail_below, pricing=pricing)
         if html is not None:
             _write(html, _page(comparison, *sides))
         if as_json:
@@ -119,8 +118,10 @@ def compare(
             show.note(remark)
     if failed := [row for row in comparison.rows if row.regression]:
         raise CliError(Exit.FAILED, _failed(failed, comparison))
-    if fail_below is not None and comparison.lost:
+    if comparison.verdict == "FAILED":
         raise CliError(Exit.FAILED, f"B lacks measurements that A has: {', '.join(comparison.lost)}")
+    if comparison.verdict == "UNKNOWN":
+        raise CliError(Exit.UNKNOWN, _undecided(comparison))
 
 
 @contextmanager
@@ -178,8 +179,9 @@ def load(ctx: typer.Context, text: str) -> Report:
 # Output
 
 
-def _page(comparison: Comparison, a: Chosen, b: Chosen) -> str:
-    return comparison_page(comparison, chart_script(), succeeded(a), succeeded(b))
+def _page(comparison: Comparison, a: Chosen, b: Chosen | None = None) -> str:
+    sides = sides_of(a, b)
+    return comparison_page(comparison, chart_script(), succeeded(sides.a), succeeded(sides.b))
 
 
 def _write(path: Path, page: str) -> None:
@@ -196,12 +198,12 @@ def tell(comparison: Comparison) -> None:
         show.say(
             f"{name}: {side.name}, {side.benchmark}, {counted(side.cells, 'cell')} of {side.fleets or 'unknown fleets'}"
         )
-    if text := apart(comparison):
-        show.say(text)
-    show.table(ROWS, [_row(row, comparison) for row in comparison.rows], title=" ", drop=_DROPPED)
-    times = [line for row in comparison.rows for line in _times(row)]
-    if times:
-        show.table(TIMES, times, title=" ")
+    show.say(source(comparison))
+    heads = [name if comparison.source != "runs" or name != "pairs" else "repetitions" for name in ROWS]
+    show.table(heads, [_row(row, comparison) for row in comparison.rows], title=" ", drop=_DROPPED)
+    figures = [line for row in comparison.rows for line in _figures(row, comparison.currency)]
+    if figures:
+        show.table(FIGURES, figures, title=" ", drop=("interval",))
     needs = [_need(row, row.equal, comparison.currency) for row in comparison.rows if row.equal]
     if needs:
         show.table(NEEDS, needs, title=" ", drop=("A an hour", "B an hour"))
@@ -219,14 +221,18 @@ def tell(comparison: Comparison) -> None:
 
 
 def _row(row: Row, comparison: Comparison) -> tuple[str, ...]:
-    interval = "" if row.low is None or row.high is None else f"{row.low:.3f} to {row.high:.3f}"
-    beyond = "may be chance" if comparison.apart else "yes"
-    differs = {True: beyond, False: "within the noise", None: "noise unknown"}[row.exceeds_noise]
+    differs = {True: "yes", False: "within the noise", None: "unknown"}[row.exceeds_noise]
     if row.regression:
         differs += ", fails"
-    repetitions = f"{row.a.repetitions}, {row.b.repetitions}"
+    counts = [row.a.repetitions, row.b.repetitions]
+    counted_pairs = ", ".join(map(str, counts if comparison.source in ("baseline", "runs") else counts[:1]))
     identity = row.label, row.phase, row.role, row.operation
-    return (*identity, _spread(row.a), _spread(row.b), f"{row.ratio:.3f}", interval, repetitions, differs)
+    rates = _spread(row.a), _spread(row.b), _ratio(row.ratio)
+    return (*identity, *rates, _interval(row), counted_pairs, differs)
+
+
+def _interval(one: Row | Figure) -> str:
+    return "" if one.low is None or one.high is None else interval(one.low, one.high)
 
 
 def _spread(spread: Spread | None) -> str:
@@ -237,17 +243,26 @@ def _spread(spread: Spread | None) -> str:
     return middle if low == high else f"{middle} ({low} to {high})"
 
 
-def _times(row: Row) -> list[tuple[str, ...]]:
+def _figures(row: Row, currency: str) -> list[tuple[str, ...]]:
+    """Formats the times of a row, and its cost."""
     return [
-        (row.label, row.operation, _name(one, row), _spread(one.a), _spread(one.b), _ratio(one.ratio))
-        for one in row.times
+        (row.label, row.operation, _name(one, row), *_both(one, currency), _ratio(one.ratio), _interval(one))
+        for one in (*row.times, *([row.cost] if row.cost else []))
     ]
 
 
+def _both(one: Figure, currency: str) -> list[str]:
+    if one.name != COST:
+        return [_spread(one.a), _spread(one.b)]
+    return ["" if side is None else money(side.middle, currency) for side in (one.a, one.b)]
+
+
 def _name(figure: Figure, row: Row) -> str:
-    """Returns a figure's short name: ``p99.9``, or ``p99.9 response``."""
-    name = figure.name.removesuffix("_ms").replace("_", ".")
-    return name if row.timing != RESPONSE else f"{name} {RESPONSE}"
+    """Returns a figure's short name: ``p99.9 ms``, or ``p99.9 ms, response``."""
+    name = TIMES[figure.name]
+    if figure.name == COST:
+        return name
+    return f"{name} ms" if row.timing != RESPONSE else f"{name} ms, {RESPONSE}"
 
 
 def _need(row: Row, equal: Equal, currency: str) -> tuple[str, ...]:
@@ -307,10 +322,14 @@ def _ratio(ratio: float | None) -> str:
 
 def _failed(rows: Sequence[Row], comparison: Comparison) -> str:
     worst = min(rows, key=lambda row: row.ratio)
-    label = f" ({worst.label})" if worst.label else ""
-    noise = "which exceeds the noise" if worst.exceeds_noise else "and the noise is unknown"
-    noise += " of each run" if comparison.apart and worst.exceeds_noise else ""
-    operation = f"{worst.operation} of {worst.role} in {worst.phase}{label}"
     below = f"{len(rows)} of {len(comparison.rows)} below {comparison.fail_below:g}"
-    doubt = apart(comparison) or ("" if worst.exceeds_noise else "Measure both sides with repetitions.")
-    return f"{below}: {operation} is {worst.ratio:.3f} of A's, {noise}{f'. {doubt}' if doubt else ''}".rstrip(".")
+    why = "which exceeds the noise" if worst.exceeds_noise else "because a repetition did nothing"
+    return f"{below}: {full_name(worst)} is {worst.ratio:.3f} of A's, {why}"
+
+
+def _undecided(comparison: Comparison) -> str:
+    if comparison.source == "runs":
+        return source(comparison).rstrip(".")
+    named = comparison.undecided[:_NAMED]
+    more = f" and {len(comparison.undecided) - _NAMED} more" if len(comparison.undecided) > _NAMED else ""
+    return f"{', '.join(named)}{more}: fewer than two pairs do not tell noise from a difference. Set `repetitions`"

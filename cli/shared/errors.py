@@ -31,6 +31,7 @@ class Exit(IntEnum):
     API_FAILED = 12, "the API failed, or its answer makes no sense"
     NOT_CONFIRMED = 13, "not confirmed"
     LIMITS_MISSED = 14, "the results of a benchmark do not hold the limits of its file"
+    UNKNOWN = 15, "nothing is known: `troop bench compare --fail-below` has no pairs to decide it"
     INTERRUPTED = 130, "interrupted by Ctrl-C"
 
 

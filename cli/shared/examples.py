@@ -78,7 +78,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "bench unschedule": ("troop bench unschedule nightly",),
     "bench schedules": ("troop bench schedules", "troop bench schedules -o wide"),
     "bench report": ("troop bench report 20270120-101500-4f2a91c0 --open",),
-    "bench compare": ("troop bench compare 20270120-101500-4f2a91c0 20270121-090000-77c1b0d2 --fail-below 0.95",),
+    "bench compare": ("troop bench compare 20270120-101500-4f2a91c0 --fail-below 0.95",),
     "fleet": ("troop fleet up worker",),
     "fleet validate": ("troop fleet validate worker",),
     "fleet estimate": ("troop fleet estimate worker --set fleets.workers.count=5",),

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from cli.bench import checking, comparing, files, money, report_source, starting
 from cli.bench.artifacts import Staging, in_question
 from cli.bench.files import NAME, Source, WrongFileError, is_local
-from cli.bench.pairing import Chosen, succeeded
+from cli.bench.pairing import Chosen, sides_of, succeeded
 from cli.client.bench_client import BenchClient
 from cli.shared.errors import CliError, Exit
 from troop.bench.definition.definition import plain_parameter
@@ -177,7 +177,8 @@ class PageBenchmarks:
         sides = [self._side(run) for run in (a, b)]
         try:
             comparison = comparing.compare(*sides, now=self.now(), version=VERSION)
-            return comparison_page(comparison, chart_script(), *map(succeeded, sides)).encode()
+            chosen = sides_of(*sides)
+            return comparison_page(comparison, chart_script(), succeeded(chosen.a), succeeded(chosen.b)).encode()
         except TroopError as error:
             raise CliError(Exit.USAGE, str(error)) from None
 

@@ -14,8 +14,8 @@ from troop.bench.definition.names import DATA_LIFETIME, data_prefix
 from troop.bench.measuring.verdicts import name_some
 from troop.bench.records.archive import Archive
 from troop.bench.records.record import CellStatus, RunStatus
+from troop.report import baseline, trust
 from troop.report import cells as reading
-from troop.report import trust
 from troop.report.capacity import instance_types
 from troop.report.document import Cell, Finding, Report, Run
 from troop.report.run_cost import run_cost
@@ -57,6 +57,7 @@ def _build(archive: Archive, now: datetime, version: str, run: str) -> Report:
         cells.append(cell)
         findings += cell_findings
     growth = scaling(cells, _roles(sources.definition))
+    against = _baseline(sources.definition)
     return Report(
         created_at=now,
         created_by=version,
@@ -68,6 +69,8 @@ def _build(archive: Archive, now: datetime, version: str, run: str) -> Report:
         instance_types=instance_types(sources.types, _types(cells)),
         cells=cells,
         scaling=growth,
+        baseline=against,
+        ratios=baseline.ratios(cells, against),
         findings=_ordered([*findings, *trust.growth_findings(growth, cells), *trust.timing_findings(cells)]),
     )
 
@@ -145,6 +148,11 @@ def _types(cells: Sequence[Cell]) -> list[str]:
 def _roles(definition: dict[str, Any]) -> list[str]:
     fleets = definition.get("fleets")
     return [*fleets] if isinstance(fleets, dict) else []
+
+
+def _baseline(definition: dict[str, Any]) -> dict[str, Any]:
+    baseline = definition.get("baseline")
+    return baseline if isinstance(baseline, dict) else {}
 
 
 def _text(value: Any) -> str:

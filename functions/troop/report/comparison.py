@@ -11,7 +11,12 @@ from pydantic import Field
 
 from troop.report.document import Part
 
-FORMAT: Final = "troop.comparison/1"
+FORMAT: Final = "troop.comparison/2"
+
+Source = Literal["cell", "round", "baseline", "runs"]
+
+COST: Final = "cost_per_million"
+"""The figure of the cost of a million operations."""
 
 
 class Side(Part):
@@ -25,7 +30,7 @@ class Side(Part):
 
 
 class Spread(Part):
-    """One value over the repetitions of a side."""
+    """One value over the repetitions of a side: over its complete pairs, or over all repetitions without pairs."""
 
     median: float
     geometric_mean: float | None = Field(
@@ -42,12 +47,14 @@ class Spread(Part):
 
 
 class Figure(Part):
-    """A time on both sides. Percentiles of repetitions are never combined; their spread is shown."""
+    """A time, or the cost of a million operations, on both sides. Its ratio is that of the same pairs as the rate's."""
 
-    name: Literal["mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "p99_9_ms", "max_ms"]
+    name: Literal["mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "p99_9_ms", "max_ms", "cost_per_million"]
     a: Spread | None
     b: Spread | None
-    ratio: float | None = Field(description="Of the medians, B to A; below 1, B is faster")
+    ratio: float | None = Field(description="B to A; below 1, B is faster, or costs less")
+    low: float | None = Field(default=None, description="Of the interval of 95 %; null without one")
+    high: float | None = None
 
 
 class Need(Part):
@@ -127,13 +134,19 @@ class Row(Part):
     operation: str
     a: Spread = Field(description="Operations per second")
     b: Spread
-    ratio: float = Field(description="Of the geometric means of the repetitions, B to A")
+    ratio: float = Field(
+        description="B to A: of the pairs; for two runs with the same baseline, of their ratios to it; for other runs, "
+        "of the geometric means of the repetitions"
+    )
     low: float | None = Field(
-        description="Of the confidence interval, which contains the intervals of searches' answers; null with fewer "
-        "than two repetitions on a side, unless these intervals alone explain the difference"
+        description="Of the interval of 95 %, which contains the intervals of searches' answers; null without two "
+        "pairs, unless these intervals alone explain the difference"
     )
     high: float | None
     exceeds_noise: bool | None = Field(description="Whether 1 is outside the interval; null without an interval")
+    method: str = Field(
+        default="", description="Of the interval: paired t, signed rank or two ratios; empty without one"
+    )
     regression: bool | None = Field(
         default=None, description="Whether the row fails --fail-below; null without that option"
     )
@@ -142,6 +155,9 @@ class Row(Part):
         default=None,
         description="What the times mean: from the moment when an operation was due, or from when it was sent; null if "
         "it differs between the sides or in a side, so that their times have no ratio",
+    )
+    cost: Figure | None = Field(
+        default=None, description="Of a million operations at the measured rate; null unless all prices are known"
     )
     errors_a: float = Field(default=0, description="Errors per success over all repetitions")
     errors_b: float = 0
@@ -156,23 +172,39 @@ class Row(Part):
 class Comparison(Part):
     """A comparison of two sides."""
 
-    format: Literal["troop.comparison/1"] = FORMAT
+    format: Literal["troop.comparison/2"] = FORMAT
     created_at: datetime
     created_by: str
-    confidence: float = 0.95
+    source: Source = Field(
+        description="What the intervals come from. cell: pairs of a candidate and its baseline on the same nodes; "
+        "round: pairs of cells of a round, on different nodes; baseline: ratios of two runs to the same baseline; "
+        "runs: nothing, because two runs without a common baseline are not comparable to a few percent"
+    )
+    on_same_nodes: bool = Field(
+        default=False, description="Whether candidate and baseline of a pair shared their nodes"
+    )
+    baseline: str = Field(default="", description="For example: version=1.2; empty without a baseline")
+    reason: str = Field(default="", description="Why there are no pairs, and what to add; empty with pairs")
     fail_below: float | None = None
     currency: str = "USD"
     basis: Basis = Basis()
     a: Side
     b: Side
-    apart: Literal["runs", "days"] | None = Field(
-        default=None,
-        description="Whether A and B are different runs, and began on different days (UTC). Such runs differ by "
-        "chance, which no interval contains; null for variants of one run",
-    )
     rows: list[Row]
     lost: list[str] = Field(
         default=[], description="Operations that A measured but a variant of B did not; they fail --fail-below"
     )
+    undecided: list[str] = Field(
+        default=[], description="Operations without an interval, about which --fail-below decides nothing"
+    )
     unmatched: list[str] = Field(default=[], description="Sentences about what only one side has")
     warnings: list[str] = Field(default=[])
+
+    @property
+    def verdict(self) -> Literal["PASSED", "FAILED", "UNKNOWN"] | None:
+        """The answer to --fail-below; None without that option."""
+        if self.fail_below is None:
+            return None
+        if self.lost or any(row.regression for row in self.rows):
+            return "FAILED"
+        return "UNKNOWN" if self.undecided else "PASSED"

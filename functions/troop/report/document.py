@@ -7,6 +7,8 @@ never 0.
 from __future__ import annotations
 
 from datetime import datetime
+from math import log
+from statistics import stdev
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -575,6 +577,45 @@ class Finding(Part):
     text: str
 
 
+Figure = Literal["per_second", "mean_ms", "p50_ms", "p99_ms", "cost_per_million"]
+
+
+class Ratio(Part):
+    """One figure of the candidate relative to that of the baseline, by pairs that share nodes or a round."""
+
+    figure: Figure
+    candidate: float = Field(description="Geometric mean over the pairs")
+    baseline: float
+    ratio: float = Field(description="Candidate to baseline")
+    low: float | None = Field(default=None, description="Of the interval of 95 %; null with one pair")
+    high: float | None = None
+    exceeds_noise: bool | None = Field(
+        default=None, description="Whether 1 is outside the interval; null without an interval"
+    )
+    method: str = Field(default="", description="Of the interval, such as paired t; empty without one")
+    pairs: list[float] = Field(description="The ratio of each pair, in the order of repetitions")
+
+    @property
+    def noise(self) -> float | None:
+        """The standard deviation of the logarithms of the pairs' ratios, about a relative one; None with one pair."""
+        return stdev(map(log, self.pairs)) if len(self.pairs) > 1 and min(self.pairs) > 0 else None
+
+
+class Against(Part):
+    """One operation of the candidate relative to the baseline."""
+
+    label: str = Field(default="", description="Of the variant and the point, without the values of the baseline")
+    phase: str
+    role: str
+    operation: str
+    figures: list[Ratio]
+
+    @property
+    def rate(self) -> Ratio:
+        """The ratio of the rates, which every operation has."""
+        return self.figures[0]
+
+
 class Report(Part):
     """A report of a run."""
 
@@ -591,6 +632,12 @@ class Report(Part):
     instance_types: list[InstanceType] = []
     cells: list[Cell]
     scaling: list[Scaling] = []
+    baseline: dict[str, JsonValue] = Field(
+        default={}, description="What the file compares itself with, by key; empty for nothing"
+    )
+    ratios: list[Against] = Field(
+        default=[], description="The file as it is, the candidate, relative to its baseline; empty without pairs"
+    )
     findings: list[Finding] = []
 
     @property

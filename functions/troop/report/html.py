@@ -24,6 +24,7 @@ from troop.report import (
     points,
     verdicts,
 )
+from troop.report.baseline import name_of
 from troop.report.comparison import Comparison
 from troop.report.document import Cell, Phase, Report
 from troop.report.formatting import (
@@ -101,7 +102,7 @@ def report_page(report: Report, script: str) -> str:
     limits, limits_left_out = limit_rows.shown_rows(report)
     return page(
         "report.html",
-        ("over_time.js", "parameters.js", "report.js"),
+        ("ratios.js", "over_time.js", "parameters.js", "report.js"),
         script,
         report=report,
         answer=overview.answer(report),
@@ -115,7 +116,15 @@ def report_page(report: Report, script: str) -> str:
         scaling=charts.scaling_groups(report),
         ideal=charts.ideal,
         few_points=sum(len(one.points) for one in report.scaling) <= FEW_POINTS,
-        data={**charts.chart_data(report), "over_time": _over_time_data(report.cells, entries)},
+        data={
+            **charts.chart_data(report),
+            "baseline": verdicts.baseline_data(report.ratios),
+            "over_time": _over_time_data(report.cells, entries),
+        },
+        baseline=name_of(report.baseline),
+        verdict=verdicts.verdict,
+        interval=verdicts.interval,
+        row_name=verdicts.row_name,
         over_time=entries,
         several_phases=len({phase.phase for cell in report.cells for phase in cell.phases}) > 1,
         has_points=any(phase.point is not None or phase.partial for cell in report.cells for phase in cell.phases),
@@ -168,12 +177,12 @@ def comparison_page(comparison: Comparison, script: str, a: Sequence[Cell] = (),
     entries = [*over_time.entries(a, "A: ", half), *over_time.entries(b, "B: ", half)]
     return page(
         "comparison.html",
-        ("over_time.js", "comparison.js"),
+        ("ratios.js", "over_time.js", "comparison.js"),
         script,
         over_time=entries,
         comparison=comparison,
         summary=verdicts.summed_up(comparison),
-        apart=verdicts.apart(comparison),
+        source=verdicts.source(comparison),
         data={**verdicts.chart_data(comparison), "over_time": _over_time_data([*a, *b], entries)},
         warnings=[
             *(("Warning", same) for same in findings.alike(comparison.warnings, named)),
@@ -181,6 +190,7 @@ def comparison_page(comparison: Comparison, script: str, a: Sequence[Cell] = (),
         ],
         equal=[row for row in sized if row.equal is not None],
         verdict=verdicts.verdict,
+        interval=verdicts.interval,
         row_name=verdicts.row_name,
         TIMES=verdicts.TIMES,
         SCALED=verdicts.SCALED,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from troop.measure.operations import RESPONSE
-from troop.report import limit_rows, points, processors
+from troop.report import limit_rows, points, processors, verdicts
+from troop.report.baseline import halves, name_of
 from troop.report.charts import measured
 from troop.report.document import (
     Attempt,
@@ -44,10 +45,13 @@ def answer(report: Report) -> str:
     93.5k/s (write, n12): mean 1.2 ms, p99 6.3 ms, no errors. 88 % of ideal growth at 12 servers.`` Empty if it is
     nothing.
     """
-    report = _within_limits(report)
+    ratios, name, report = report.ratios, name_of(report.baseline), _within_limits(report)
     lead = _lead(report)
     best = max(_variants(report, lead), key=lambda one: one.per_second, default=None)
-    sentences = [f"{label}: {value} ({note})." for label, value, note in limit_rows.keys(report) if label != "Limits"]
+    sentences = (
+        [text] if (text := verdicts.against([one for one in ratios if (one.phase, one.role) == lead], name)) else []
+    )
+    sentences += [f"{label}: {value} ({note})." for label, value, note in limit_rows.keys(report) if label != "Limits"]
     if best is not None and best.per_second:
         times = (("mean", best.mean_ms), ("p99", best.p99_ms))
         parts = [f"{name} {formatting.plain(value)} ms" for name, value in times if value is not None]
@@ -102,11 +106,11 @@ def cost(report: Report) -> str:
 
 def keys(report: Report) -> list[Key]:
     """Returns the key figures from the known values: at most nine, and one for each search. Points of a search that
-    did not hold the limits are left out.
+    did not hold the limits are left out, and so is the baseline.
     """
-    report = _within_limits(report)
     good = all(cell.status == GOOD for cell in report.cells)
     cells = [_succeeded(report)] if report.cells else []
+    report = _within_limits(report)
     keys = [*([] if good else cells), *(Key(*one) for one in limit_rows.keys(report))]
     lead = _lead(report)
     variants = _variants(report, lead)
@@ -129,9 +133,11 @@ def keys(report: Report) -> list[Key]:
 
 
 def _within_limits(report: Report) -> Report:
+    """Returns the report with what the run is about: the candidate, if there is a baseline."""
+    split = halves(report.cells, report.baseline)
     cells = [
         cell.model_copy(update={"phases": [one for one in cell.phases if not points.is_beyond(cell, one)]})
-        for cell in report.cells
+        for cell in (split.candidate if split else report.cells)
     ]
     return report.model_copy(update={"cells": cells})
 

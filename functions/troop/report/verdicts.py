@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypeVar
 
 from troop.bench.definition.money import shown
 from troop.measure.operations import TOTAL
-from troop.report.comparison import Comparison, Figure, Need, Row, Spread
+from troop.report.comparison import COST, Comparison, Figure, Need, Row, Spread
+from troop.report.document import Against, Ratio
 from troop.report.formatting import number
 from troop.shared import formatting
 
@@ -20,6 +21,7 @@ TIMES = {
     "p99_ms": "p99",
     "p99_9_ms": "p99.9",
     "max_ms": "max",
+    COST: "cost of a million",
 }
 SCALED = {
     "measured": "measured",
@@ -31,6 +33,22 @@ SCALED = {
 TERMS = {"1y": "1 year", "3y": "3 years"}
 
 
+class Named(Protocol):
+    """A row about one operation."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def phase(self) -> str: ...
+    @property
+    def role(self) -> str: ...
+    @property
+    def operation(self) -> str: ...
+
+
+_Named = TypeVar("_Named", bound=Named)
+
+
 @dataclass(frozen=True)
 class Verdict:
     """A sentence, and whether it is good for B."""
@@ -39,44 +57,68 @@ class Verdict:
     mood: Literal["better", "worse", "same"]
 
 
-APART = {
-    "runs": "A and B are different runs",
-    "days": "A and B are runs of different days",
-}
+def source(comparison: Comparison) -> str:
+    """States what the intervals come from; of two runs without a common baseline, why there are none, and what to add.
 
-
-def apart(comparison: Comparison) -> str:
-    """States that different runs differ by chance, which intervals of their repetitions do not contain; "" for one run.
-
-    Repetitions of a run share its hour, and cells of both variants run in rounds. Between two runs the hour, the day
-    and the machines differ, for all repetitions of a side together.
+    Repetitions of a run share its hour, and both sides of a pair its nodes or its round. Between two runs the hour, the
+    day and the machines differ, for all repetitions of a side together.
     """
-    if comparison.apart is None:
-        return ""
-    return (
-        f"{APART[comparison.apart]}: such runs differ by chance, and no interval contains this. To prove a difference, "
-        "measure both as variants of one run."
-    )
+    mine, other = (_counts([side.repetitions for side in sides]) for sides in _sides(comparison))
+    texts = {
+        "cell": f"Paired by cell: {mine} on the same nodes.",
+        "round": f"Paired by round: {mine} on different nodes.",
+        "baseline": f"Ratio of two ratios to {comparison.baseline}: {mine} in A, {other} in B.",
+        "runs": f"Two runs without a common baseline are not comparable to a few percent: hour, day and often machines "
+        f"differ, and no interval contains that. {comparison.reason}.",
+    }
+    return texts[comparison.source]
 
 
-def verdict(row: Row, is_apart: bool = False) -> Verdict:
-    """Judges one row: ``12 % more, beyond the noise``.
+def _sides(comparison: Comparison) -> tuple[list[Spread], list[Spread]]:
+    return [row.a for row in comparison.rows], [row.b for row in comparison.rows]
+
+
+def _counts(pairs: Sequence[int]) -> str:
+    """Returns a number of pairs in words: ``6 pairs``, ``4 to 6 pairs``."""
+    fewest, most = min(pairs, default=0), max(pairs, default=0)
+    return formatting.counted(most, "pair") if fewest == most else f"{fewest} to {formatting.counted(most, 'pair')}"
+
+
+def verdict(row: Row | Ratio, is_of_runs: bool = False) -> Verdict:
+    """Judges one row, or the ratio of a candidate's rate: ``12 % more, beyond the noise``.
 
     Args:
-        is_apart: whether the sides are different runs, which can differ by chance beyond the noise of each.
+        is_of_runs: whether the sides are two runs without a common baseline.
     """
     change = abs(row.ratio - 1)
     text = f"{formatting.share(change)} {'more' if row.ratio >= 1 else 'less'}" if change >= 0.0005 else "the same"
-    if row.exceeds_noise is None:
-        text += "; too few repetitions to exclude noise"
+    if row.exceeds_noise is not None:
+        text += ", beyond the noise" if row.exceeds_noise else ", within the noise"
+    elif row.ratio == 0:
+        text += "; a repetition did nothing"
     else:
-        beyond = ", beyond the noise of each run, which may be chance" if is_apart else ", beyond the noise"
-        text += beyond if row.exceeds_noise else ", within the noise"
-    if row.regression:
+        text += "; two runs do not tell" if is_of_runs else "; too few pairs to exclude noise"
+    if isinstance(row, Row) and row.regression:
         return Verdict(f"{text}: a regression", "worse")
-    if is_apart or not row.exceeds_noise:
+    if not row.exceeds_noise:
         return Verdict(text, "same")
     return Verdict(text, "better" if row.ratio >= 1 else "worse")
+
+
+def against(ratios: Sequence[Against], baseline: str) -> str:
+    """Sums up a candidate against its baseline: ``Against version=1.2: 2.6 % less, beyond the noise (0.965 to 0.983, 6
+    pairs).`` "" without pairs.
+    """
+    rates = [one.rate for one in without_parts(ratios)]
+    if not rates:
+        return ""
+    if len(rates) == 1:
+        (one,) = rates
+        known = [interval(one.low, one.high)] if one.low is not None else []
+        details = ", ".join([*known, formatting.counted(len(one.pairs), "pair")])
+        return f"Against {baseline}: {verdict(one).text} ({details})."
+    count = formatting.counted(len(rates), "operation")
+    return f"Against {baseline}, of {count}: {_tally(rates, 'more in {}', 'less in {}', '{} with too few pairs')}."
 
 
 def cheaper(comparison: Comparison) -> list[str]:
@@ -86,8 +128,7 @@ def cheaper(comparison: Comparison) -> list[str]:
     searches that of the only row. A comparison of several rows without a search has no such sentence.
     """
     rows = [row for row in comparison.rows if row.is_answer] or comparison.rows
-    totals = {(row.label, row.phase, row.role) for row in rows if row.operation == TOTAL}
-    deciding = [row for row in rows if row.operation == TOTAL or (row.label, row.phase, row.role) not in totals]
+    deciding = without_parts(rows)
     if not any(row.is_answer for row in rows) and len(deciding) > 1:
         return []
     return [text for row in deciding if (text := _cheaper(row, comparison))]
@@ -103,17 +144,17 @@ def _cheaper(row: Row, comparison: Comparison) -> str:
     if comparison.basis.term and equal.a.total is not None and equal.b.total is not None:
         totals = shown(equal.b.total, comparison.currency), shown(equal.a.total, comparison.currency)
         amounts.append(f"over {TERMS[comparison.basis.term]} {totals[0]}, A {totals[1]}")
-    interval = "" if low is None or high is None else f" ({low:.3f} to {high:.3f} times)"
+    bounds = "" if low is None or high is None else f" ({interval(low, high)} times)"
     if low is None or high is None:
-        verdict_text = "Too few repetitions to say which side is cheaper"
+        lacking = "Two runs do not tell" if comparison.source == "runs" else "Too few pairs to say"
+        verdict_text = f"{lacking} which side is cheaper"
     elif is_known:
         verdict_text = "B is cheaper" if equal.hourly_ratio < 1 else "A is cheaper"
-        verdict_text += ", which may be chance" if comparison.apart else ""
     else:
         verdict_text = "Neither side is cheaper beyond the noise"
     much = formatting.times_as_much(equal.hourly_ratio, "A")
     where = f"{equal.per_second:,.0f} operations a second" + (f" ({row.label})" if row.label else "")
-    return f"{verdict_text}: at {where}, B costs {much}{interval}: B {'; '.join(amounts)}."
+    return f"{verdict_text}: at {where}, B costs {much}{bounds}: B {'; '.join(amounts)}."
 
 
 def summed_up(comparison: Comparison) -> str:
@@ -122,25 +163,27 @@ def summed_up(comparison: Comparison) -> str:
     if not rows:
         return "Nothing to compare: the sides have no variant with the same operation."
     regressions = sum(bool(row.regression) for row in rows)
-    more = sum(bool(row.exceeds_noise) and row.ratio > 1 for row in rows)
-    less = sum(bool(row.exceeds_noise) and row.ratio < 1 for row in rows)
-    open_ = sum(row.exceeds_noise is None for row in rows)
-    chance = ", which may be chance" if comparison.apart else ""
-    counts = (
-        (more, f"B does more in {{}}{chance}"),
-        (less, f"B does less in {{}}{chance}"),
-        (len(rows) - more - less - open_, "{} within the noise"),
-        (open_, "{} with too few repetitions"),
+    open_ = "{} of which two runs do not tell" if comparison.source == "runs" else "{} with too few pairs"
+    text = (
+        f"Of {formatting.counted(len(rows), 'row')}: {_tally(rows, 'B does more in {}', 'B does less in {}', open_)}."
     )
-    parts = [form.format(f"{count:,}") for count, form in counts if count]
-    text = f"Of {formatting.counted(len(rows), 'row')}: {', '.join(parts)}."
     if comparison.fail_below is None:
         return text
-    below = formatting.counted(regressions, "regression") if regressions else "None"
+    below = formatting.counted(regressions, "regression") if regressions else "None known"
+    below = below if regressions or comparison.undecided else "None"
     return f"{text} {below} below the limit of {comparison.fail_below:g}."
 
 
-def row_name(row: Row, rows: Sequence[Row]) -> str:
+def _tally(rows: Sequence[Row | Ratio], more: str, less: str, unknown: str) -> str:
+    """Counts rows by what they say. Arguments are the words for a count."""
+    counts = {more: 0, less: 0, "{} within the noise": 0, unknown: 0}
+    for row in rows:
+        beyond = more if row.ratio > 1 else less
+        counts[{True: beyond, False: "{} within the noise", None: unknown}[row.exceeds_noise]] += 1
+    return ", ".join(form.format(f"{count:,}") for form, count in counts.items() if count)
+
+
+def row_name(row: Named, rows: Sequence[Named]) -> str:
     """Returns the parts of a row's name that differ between rows. A role is left out if the phase determines it."""
     phases, roles = {one.phase for one in rows}, {one.role for one in rows}
     is_determined = len({(one.phase, one.role) for one in rows}) == len(phases)
@@ -153,12 +196,12 @@ def row_name(row: Row, rows: Sequence[Row]) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def full_name(row: Row) -> str:
+def full_name(row: Named) -> str:
     """Returns a row's name as warnings begin with it."""
     return f"{row.operation} of {row.role} in {row.phase}" + (f" ({row.label})" if row.label else "")
 
 
-def without_parts(rows: Sequence[Row]) -> list[Row]:
+def without_parts(rows: Sequence[_Named]) -> list[_Named]:
     """Returns rows without the operations that a total contains: the nodes serve all of them together."""
     totals = {(row.label, row.phase, row.role) for row in rows if row.operation == TOTAL}
     return [row for row in rows if row.operation == TOTAL or (row.label, row.phase, row.role) not in totals]
@@ -167,6 +210,11 @@ def without_parts(rows: Sequence[Row]) -> list[Row]:
 def ratio(value: float | None) -> str:
     """Formats a ratio: ``1.043``."""
     return formatting.NOTHING if value is None else f"{value:.3f}"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """Formats an interval: ``0.965 to 1.043``."""
+    return formatting.NOTHING if low is None or high is None else f"{low:.3f} to {high:.3f}"
 
 
 def spread(values: Spread | None) -> str:
@@ -213,16 +261,7 @@ def chart_data(comparison: Comparison) -> dict[str, Any]:
     rows = comparison.rows
     return {
         "fail_below": comparison.fail_below,
-        "rows": [
-            {
-                "name": row_name(row, rows),
-                "ratio": number(row.ratio),
-                "low": number(row.low),
-                "high": number(row.high),
-                "mood": verdict(row, comparison.apart is not None).mood,
-            }
-            for row in rows
-        ],
+        "rows": [_drawn(row, rows, row) for row in rows],
         "times": [
             {
                 "title": row_name(row, rows),
@@ -233,6 +272,21 @@ def chart_data(comparison: Comparison) -> dict[str, Any]:
             for row in sorted(rows, key=lambda row: -len(row.times))
             if row.times
         ],
+    }
+
+
+def baseline_data(ratios: Sequence[Against]) -> list[dict[str, Any]]:
+    """Returns the rows of :func:`chart_data` for a candidate's rates, each with the ratios of its ``pairs``."""
+    return [_drawn(one, ratios, one.rate) | {"pairs": [number(ratio) for ratio in one.rate.pairs]} for one in ratios]
+
+
+def _drawn(row: Named, rows: Sequence[Named], one: Row | Ratio) -> dict[str, Any]:
+    return {
+        "name": row_name(row, rows),
+        "ratio": number(one.ratio),
+        "low": number(one.low),
+        "high": number(one.high),
+        "mood": verdict(one).mood,
     }
 
 

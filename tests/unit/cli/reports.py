@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from troop.report.baseline import ratios
 from troop.report.document import Cell, Fleet, Money, Operation, Phase, Report, Run
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -70,4 +71,50 @@ def report(cells: Sequence[Cell], run: str = "20261120-150000-1f0c9b2e", **more:
         money=Money(most=None),
         definition={},
         cells=list(cells),
+    )
+
+
+PAIRS = [(970.0, 1000.0), (1080.0, 1100.0), (880.0, 900.0), (1000.0, 1050.0), (940.0, 960.0), (990.0, 1010.0)]
+"""Rates of a candidate and its baseline: 2.4 % less."""
+
+
+def against_baseline(
+    pairs: Sequence[tuple[float, float]] = PAIRS,
+    run: str = "20261120-150000-1f0c9b2e",
+    *,
+    baseline: str = "1.2",
+    threads: Sequence[int] = (),
+    **more: Any,
+) -> Report:
+    """A report whose cells have measured version 1.3 and its baseline on the same nodes: rates of these two."""
+    cells = []
+    for number, pair in enumerate(pairs, 1):
+        versions = [("1.3", pair[0]), (baseline, pair[1])]
+        measured = [
+            ({**({"threads": count} if count else {}), "version": version}, rate)
+            for count in threads or [0]
+            for version, rate in (versions if number % 2 else reversed(versions))
+        ]
+        phases = [_at(place, *one) for place, one in enumerate(measured, 1)]
+        one = cell(number, 1.0, repetition=number)
+        cells.append(one.model_copy(update={"phases": phases, "parameters": {"version": "1.3", "threads": 1}}))
+    return against(report(cells, run, **more), {"parameters.version": baseline})
+
+
+def against(one: Report, baseline: Mapping[str, Any]) -> Report:
+    return one.model_copy(update={"baseline": baseline, "ratios": ratios(one.cells, baseline)})
+
+
+def _at(place: int, parameters: Mapping[str, Any], per_second: float) -> Phase:
+    """A point with times and cost that follow from its rate."""
+    times: dict[str, Any] = {"mean_ms": 1000 / per_second, "p50_ms": 800 / per_second, "p99_ms": 9.0}
+    measured = operation(per_second, cost_per_million=600 / per_second, **times)
+    return Phase(
+        phase="measure",
+        point=place,
+        label=", ".join(f"{name}={value}" for name, value in parameters.items()),
+        parameters=dict(parameters),
+        nodes=4,
+        measured_seconds=60,
+        operations=[measured],
     )

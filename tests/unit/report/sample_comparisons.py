@@ -22,6 +22,7 @@ def compared(repetitions: int = 3, variants: int = 4) -> Comparison:
     return Comparison(
         created_at=BEGAN,
         created_by="0.1.0",
+        source="round",
         fail_below=0.95,
         a=Side(
             name="20261113-100412-1f0c9b2e",
@@ -85,7 +86,8 @@ def _compared(label: str, operation: str, repetitions: int, dice: random.Random)
         ("max_ms", 640.0),
     ):
         a, b = _spread(ms, repetitions, dice), _spread(ms / ratio, repetitions, dice)
-        times.append(Figure.model_validate({"name": name, "a": a, "b": b, "ratio": b.median / a.median}))
+        times.append(_figure(name, a, b, half))
+    cost = _figure("cost_per_million", _spread(0.31, repetitions, dice), _spread(0.31 / ratio, repetitions, dice), half)
     return Row(
         label=label,
         phase="measure",
@@ -97,8 +99,9 @@ def _compared(label: str, operation: str, repetitions: int, dice: random.Random)
         low=None if half is None else ratio - half,
         high=None if half is None else ratio + half,
         exceeds_noise=None if half is None else abs(ratio - 1) > half,
-        regression=ratio < 0.95,
+        regression=half is not None and ratio < 0.95,
         times=times,
+        cost=cost,
         errors_a=0.00001,
         errors_b=0.0,
         equal=Equal(
@@ -130,6 +133,12 @@ def _compared(label: str, operation: str, repetitions: int, dice: random.Random)
         if operation == "write" and not label.startswith("n12")
         else None,
     )
+
+
+def _figure(name: str, a: Spread, b: Spread, half: float | None) -> Figure:
+    ratio = b.median / a.median
+    bounds = {} if half is None else {"low": ratio - half, "high": ratio + half}
+    return Figure.model_validate({"name": name, "a": a, "b": b, "ratio": ratio, **bounds})
 
 
 def _spread(value: float, repetitions: int, dice: random.Random) -> Spread:

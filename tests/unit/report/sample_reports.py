@@ -6,6 +6,7 @@ import math
 from datetime import timedelta
 from typing import Any
 
+from tests.unit.cli.reports import against_baseline
 from tests.unit.report.sample_cells import BEGAN, bill, changed, measured, scaling, separate_row
 from troop.measure.operations import TOTAL
 from troop.report import instance_limits, saturation, trust
@@ -199,6 +200,11 @@ def apart() -> Report:
     cell = one.cells[0]
     phase = changed(cell.phases[0], operations=[])
     return changed(one, cells=[changed(cell, phases=[phase])])
+
+
+def against() -> Report:
+    """Six cells that have measured a candidate and its baseline."""
+    return against_baseline()
 
 
 def hostile() -> Report:

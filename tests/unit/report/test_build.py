@@ -179,6 +179,29 @@ def test_scaling_counts_the_first_role_that_grows_and_only_cells_that_succeeded(
     assert 0.99 < scaling.r_squared < 1
 
 
+def test_ratios_are_those_to_the_baseline_of_the_definition() -> None:
+    """The second cell becomes the baseline of the first one, in the same round."""
+    key = "fleets.servers.instance_type"
+
+    def vary(plan: Any) -> None:
+        for one, kind in zip(plan["cells"], ("i4g.large", "i4i.large"), strict=False):
+            one["variant"] |= {"values": {key: kind}, "repetition": 1}
+
+    archive = runs.archive().changed("plan.json", vary)
+    report = report_of(archive.changed("definition.json", lambda one: one.update(baseline={key: "i4i.large"})))
+    (one,) = report.ratios
+    rates = [cell(report, name).phases[0].operations[0].per_second for name in ("c001", "c002")]
+    assert report.baseline == {key: "i4i.large"}
+    assert (one.label, one.operation, [one.rate.candidate, one.rate.baseline]) == ("n3", "read", pytest.approx(rates))
+    assert complete().baseline == {}
+
+
+@pytest.mark.parametrize("junk", [None, 5, {}, "x", []])
+def test_damaged_baseline_is_none(junk: Any) -> None:
+    report = report_of(runs.archive().changed("definition.json", lambda one: one.update(baseline=junk)))
+    assert (report.baseline, report.ratios) == ({}, [])
+
+
 def test_findings_begin_with_errors() -> None:
     why = "error: It is FAILED and does not count for scaling or comparisons: read.py failed: did you mean read?"
     assert why in findings_of(complete(), "c004")

@@ -23,6 +23,7 @@ REPORTS: list[Callable[[], Report]] = [
     samples.study,
     samples.single,
     samples.apart,
+    samples.against,
     samples.hostile,
     samples.bare,
     samples.empty,
@@ -264,14 +265,17 @@ def test_without_repetitions_there_is_no_interval() -> None:
     read = Read(html.comparison_page(comparisons.compared(repetitions=1), SCRIPT))
     assert read.row("n3, threads=50 · write")[4:6] == [
         formatting.NOTHING,
-        "12 % more; too few repetitions to exclude noise",
+        "12 % more; too few pairs to exclude noise",
     ]
     assert read.data()["rows"][0]["low"] is None
 
 
 def test_a_comparison_tells_times_nodes_and_cost(compared: Read) -> None:
     row = comparisons.compared().rows[0]
-    assert compared.row("p99")[-1] == f"{row.times[4].ratio:.3f}"
+    for name, figure in (("p99", row.times[4]), ("n3, threads=50 · write", row.cost)):
+        assert figure is not None
+        shown = [f"{figure.ratio:.3f}", f"{figure.low:.3f} to {figure.high:.3f}"]
+        assert [one for one in compared.rows if one[0] == name and one[-2:] == shown]
     a = compared.row("n3, threads=50 · write", formatting.plain(row.equal.per_second if row.equal else None))
     assert row.equal is not None
     assert row.affordable is not None
@@ -327,19 +331,36 @@ def test_sides_without_anything_in_common_have_a_sentence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "lost", "slower", "verdict"),
+    ("limit", "lost", "undecided", "slower", "verdict"),
     [
-        (None, [], True, None),
-        (0.95, [], True, "FAILED"),
-        (0.95, [], False, "PASSED"),
-        (0.95, ["read"], False, "FAILED"),
+        (None, [], ["read"], True, None),
+        (0.95, [], ["read"], True, "FAILED"),
+        (0.95, [], [], False, "PASSED"),
+        (0.95, ["read"], [], False, "FAILED"),
+        (0.95, [], ["read"], False, "UNKNOWN"),
     ],
 )
 def test_a_comparison_begins_with_the_verdict_of_the_command(
-    limit: float | None, lost: list[str], slower: bool, verdict: str | None
+    limit: float | None, lost: list[str], undecided: list[str], slower: bool, verdict: str | None
 ) -> None:
     compared = comparisons.compared()
     rows = [row.model_copy(update={"regression": slower and row.regression}) for row in compared.rows]
-    page = html.comparison_page(compared.model_copy(update={"fail_below": limit, "lost": lost, "rows": rows}), SCRIPT)
+    update = {"fail_below": limit, "lost": lost, "undecided": undecided, "rows": rows}
+    page = html.comparison_page(compared.model_copy(update=update), SCRIPT)
     header = page.partition("<header>")[2].partition("</header>")[0]
-    assert [word for word in ("PASSED", "FAILED") if word in header] == ([verdict] if verdict else [])
+    assert [word for word in ("PASSED", "FAILED", "UNKNOWN") if word in header] == ([verdict] if verdict else [])
+    assert "Paired by round: 3 pairs on different nodes." in header
+
+
+def test_a_report_begins_with_its_candidate_against_the_baseline() -> None:
+    read = Read(html.report_page(samples.against(), SCRIPT))
+    text = spaced("".join(read.text))
+    assert (
+        "Against version=1.2: 2.4 % less, beyond the noise (0.958 to 0.981, 6 pairs). Highest throughput 975/s" in text
+    )
+    row = [spaced(one) for one in read.row("read", "1,001")]
+    assert row[2:7] == ["975", "0.976 0.958 to 0.981", "2.4 % less, beyond the noise", "6", "1.2 %"]
+    assert row[7:] == [*["1.025 1.019 to 1.044"] * 2, "1.000 1.000 to 1.000", "1.025 1.019 to 1.044"]
+    (drawn,) = read.data()["baseline"]
+    assert (drawn["name"], drawn["mood"], drawn["pairs"][0]) == ("read", "worse", 0.97)
+    assert 'id="baseline"' not in html.report_page(samples.study(), SCRIPT)

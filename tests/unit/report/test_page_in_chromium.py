@@ -24,6 +24,7 @@ SAMPLES: dict[str, Callable[[], Report | Comparison]] = {
     "small study": lambda: samples.study(steps=(3, 6), threads=(50,), repetitions=2),
     "single": samples.single,
     "hostile": samples.hostile,
+    "against": samples.against,
     "sweep": samples.sweep,
     "tiers": samples.tiers,
     "crowd": samples.crowd,
@@ -420,7 +421,7 @@ def test_the_verdict_is_visible_at_once(opened: Opened) -> None:
     assert page.locator(".told .status").inner_text() == "FAILED"
 
 
-@pytest.mark.parametrize("name", ["small study", "tiers", "hostile", "compared", "nothing in common"])
+@pytest.mark.parametrize("name", ["small study", "tiers", "hostile", "against", "compared", "nothing in common"])
 def test_pages_are_accessible(opened: Opened, name: str) -> None:
     for width, scheme in ((1280, "light"), (1280, "dark"), (375, "dark"), (375, "light")):
         page = opened(name, width)
@@ -429,7 +430,7 @@ def test_pages_are_accessible(opened: Opened, name: str) -> None:
         assert accessibility.findings(page, only_colours=scheme == "dark") == [], (width, scheme)
 
 
-@pytest.mark.parametrize("name", ["study", "single", "hostile", "compared", "bare"])
+@pytest.mark.parametrize("name", ["study", "single", "hostile", "against", "compared", "bare"])
 def test_a_phone_shows_every_column_of_every_table(opened: Opened, name: str) -> None:
     page = opened(name)
     page.locator("details").evaluate_all("all => all.forEach((one) => { one.open = true; })")

@@ -30,7 +30,7 @@ def test_power_is_the_share_of_comparisons_that_find_the_change(pairs: int, chan
 
 
 def test_power_of_the_t_test_is_that_of_the_noncentral_distribution() -> None:
-    """By ``scipy.stats.nct`` 1.17.1, for five pairs, t = 2.776, and an effect of one and of two deviations."""
+    """By SciPy 1.17.1, for five pairs, t = 2.776, and an effect of one and of two deviations."""
     assert power(math.expm1(0.01), 5, 0.01) == pytest.approx(0.40150, abs=1e-5)
     assert power(math.expm1(0.02), 5, 0.01) == pytest.approx(0.90895, abs=1e-5)
 

@@ -57,7 +57,7 @@ def cost_per_million(hourly: float | None, per_second: float | None) -> float | 
     """
     if hourly is None or not per_second:
         return None
-    return round(hourly / 3600 / per_second * _MILLION, 6)
+    return round(hourly / 3600 / per_second * _MILLION, 9)
 
 
 def distribution(times: Histogram) -> list[tuple[float, float]]:

@@ -123,6 +123,8 @@ function overTime(box, kinds) {
 
 function drawReport() {
   const data = readData("chart-data");
+  const ratios = document.getElementById("ratio-chart");
+  if (ratios) drawRatios(ratios, data.baseline, "throughput, candidate to baseline", null);
   const scaling = document.getElementById("scaling-chart");
   if (scaling) {
     const views = data.scaling.map((one) => ({

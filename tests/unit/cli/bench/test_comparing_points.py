@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from cli.bench.comparing import compare
 from cli.bench.pairing import Chosen
 from cli.bench.pricing import Pricing
-from tests.unit.cli.reports import NOW, cell, operation, report
+from tests.unit.cli.reports import NOW, PAIRS, against_baseline, cell, operation, report
 from troop.measure.operations import TOTAL
 from troop.report.comparison import Comparison
 from troop.report.document import Cell, Phase, Report, Search
@@ -32,9 +33,11 @@ def swept(number: int, rates: dict[str, Sequence[float]], repetition: int = 1) -
     return cell(number, 1.0, repetition=repetition).model_copy(update={"phases": phases})
 
 
-def compared(a: Sequence[Cell], b: Sequence[Cell]) -> Comparison:
-    sides = Chosen("A", report(a, "a")), Chosen("B", report(b, "b"))
-    return compare(*sides, now=NOW, version="0.3")
+def compared(a: Sequence[Cell], b: Sequence[Cell], **more: Any) -> Comparison:
+    """Compares two variants of one run."""
+    cells = [one.model_copy(update={"values": {"side": name}}) for name, its in (("a", a), ("b", b)) for one in its]
+    sides = (Chosen(name.upper(), report(cells), f"side={name}") for name in "ab")
+    return compare(*sides, now=NOW, version="0.3", **more)
 
 
 def test_repeats_on_the_same_nodes_are_one_repetition_and_their_noise_is_unknown() -> None:
@@ -92,7 +95,7 @@ def searched(
     smallest: float | None = 9000,
 ) -> Cell:
     points: dict[str, Sequence[float]] = {f"rate={value:g}": [value if value < 4000 else value / 2] for value in values}
-    one = swept(number, points)
+    one = swept(number, points, number)
     phases = [phase.model_copy(update={"parameters": {"rate": value}})
               for phase, value in zip(one.phases, values, strict=True)]  # fmt: skip
     searches = [search("measure", largest, outcome, smallest)]
@@ -111,9 +114,9 @@ def searched(
 def test_searches_are_compared_by_their_answers_and_not_by_the_points_that_each_chose(
     largest: float | None, outcome: str, regression: bool | None, lost: list[str]
 ) -> None:
-    a = Chosen("A", report([searched(1, 3000, [500, 8000, 4000, 2000, 3000])], "a"))
-    b = Chosen("B", report([searched(1, largest, [500, 6000, 8000], outcome)], "b"))
-    comparison = compare(a, b, now=NOW, version="0.3", fail_below=0.95)
+    a = [searched(n, 3000, [500, 8000, 4000, 2000, 3000]) for n in (1, 2)]
+    b = [searched(n, largest, [500, 6000, 8000], outcome) for n in (1, 2)]
+    comparison = compared(a, b, fail_below=0.95)
     assert comparison.lost == lost
     assert {row.operation: row.regression for row in comparison.rows if row.regression is not None} == (
         {} if regression is None else {"largest rate": regression}
@@ -131,17 +134,26 @@ def test_answers_that_are_intervals_differ_only_if_the_intervals_do_not_overlap(
 ) -> None:
     """A contradiction can move the value that held each time far down, without a slower system."""
     points = [500.0, 2000.0, 3000.0, 8000.0]
-    a = Chosen("A", report([searched(n, 3000, points) for n in range(1, repetitions + 1)], "a"))
+    higher = [searched(n, 3000, points) for n in range(1, repetitions + 1)]
     lower = [searched(n, 2000, points, "WIDENED", smallest) for n in range(1, repetitions + 1)]
-    comparison = compare(a, Chosen("B", report(lower, "b")), now=NOW, version="0.3", fail_below=0.95)
+    comparison = compared(higher, lower, fail_below=0.95)
     (row,) = [row for row in comparison.rows if row.role == "search"]
     assert row.ratio == pytest.approx(2 / 3)
     assert row.exceeds_noise is (None if exceeds and repetitions == 1 else exceeds)
-    assert row.regression is exceeds
+    assert row.regression is (exceeds and repetitions > 1)
+    assert comparison.undecided == ["the largest rate of measure"] * (row.low is None)
     assert [one.exceeds_noise for one in comparison.rows if one.is_answer] == [row.exceeds_noise]
     interval = "at least 2,000" if smallest is None else f"between 2,000 and {smallest:,.0f}"
     assert any(f"{repetitions} of {repetitions} answers of B are intervals: {interval}" in text
                for text in comparison.warnings)  # fmt: skip
+
+
+def test_answers_of_two_runs_have_no_interval() -> None:
+    a, b = [searched(1, 3000, [500, 3000])], [searched(1, 2000, [500, 2000], "WIDENED", 3500)]
+    sides = Chosen("A", report(a, "a")), Chosen("B", report(b, "b"))
+    comparison = compare(*sides, now=NOW, version="0.3", fail_below=0.95)
+    assert {row.low for row in comparison.rows} == {None}
+    assert (comparison.undecided, comparison.verdict) == (["the largest rate of measure"], "UNKNOWN")
 
 
 def sized(number: int, largest: float, p99_ms: float, nodes: dict[str, int], prices: dict[str, float]) -> Cell:
@@ -196,7 +208,7 @@ def test_answers_of_searches_are_compared_at_equal_throughput() -> None:
 @pytest.mark.parametrize(
     ("disks", "ssds", "beginning"),
     [
-        ([10000], [8000], "Too few repetitions to say which side is cheaper: "),
+        ([10000], [8000], "Too few pairs to say which side is cheaper: "),
         ([10000, 10100], [2000, 7000], "Neither side is cheaper beyond the noise: "),
         ([10000, 10100], [3400, 3430], "A is cheaper: "),
         ([10000, 10100], [10040, 10060], "B is cheaper: "),
@@ -212,5 +224,78 @@ def test_the_verdict_follows_from_the_interval_of_the_cost(
 
 
 def test_several_rows_without_a_search_have_no_verdict() -> None:
-    a = [cell(1, [operation(10.0)], "n3"), cell(2, [operation(10.0)], "n6")]
-    assert cheaper(compared(a, [*a[:1], cell(2, [operation(20.0)], "n6")])) == []
+    a, b = (swept(1, {"threads=1": [10.0], "threads=8": [rate]}) for rate in (10.0, 20.0))
+    assert cheaper(compared([a], [b])) == []
+
+
+def test_a_run_alone_is_its_candidate_against_its_baseline() -> None:
+    run = against_baseline(threads=[1, 8])
+    comparison = compare(Chosen("RUN", run), now=NOW, version="0.3", fail_below=0.99)
+    assert (comparison.source, comparison.baseline, comparison.verdict) == ("cell", "version=1.2", "FAILED")
+    assert (comparison.a.name, comparison.b.name) == ("RUN, version=1.2", "RUN, version=1.3")
+    assert [row.label for row in comparison.rows] == ["threads=1", "threads=8"]
+    row, (expected, _) = comparison.rows[0], run.ratios
+    rate, mean, _, p99, cost = expected.figures
+    assert (row.ratio, row.low, row.high, row.method) == (rate.ratio, rate.low, rate.high, "signed rank")
+    assert (row.a.middle, row.b.middle, row.a.repetitions) == (rate.baseline, rate.candidate, 6)
+    times = {one.name: (one.ratio, one.low, one.high) for one in row.times}
+    assert times["mean_ms"] == (mean.ratio, mean.low, mean.high)
+    assert times["p99_ms"] == (p99.ratio, p99.low, p99.high)
+    assert row.cost is not None
+    assert (row.cost.ratio, row.cost.low) == (pytest.approx(cost.ratio), pytest.approx(cost.low))
+    assert row.equal is not None
+    assert row.equal.hourly_low is not None
+    assert comparison.unmatched == comparison.undecided == []
+
+
+def test_two_runs_with_the_same_baseline_are_compared_by_their_ratios_to_it() -> None:
+    """On the second day everything does a fifth more, and the candidate does as much less than the baseline."""
+    today = against_baseline(PAIRS, "a")
+    other_day = against_baseline([(1.2 * new, 1.2 * old) for new, old in reversed(PAIRS)], "b")
+    comparison = compare(Chosen("A", today), Chosen("B", other_day), now=NOW, version="0.3", fail_below=0.95)
+    (row,) = comparison.rows
+    assert (comparison.source, comparison.baseline, comparison.verdict) == ("baseline", "version=1.2", "PASSED")
+    assert (row.ratio, row.method, row.exceeds_noise) == (pytest.approx(1), "two ratios", False)
+    assert row.b.middle == pytest.approx(1.2 * row.a.middle)
+    assert row.equal is not None
+    assert row.equal.a.nodes == row.equal.b.nodes  # what the day adds is no difference
+    assert [(one.name, one.ratio) for one in row.times] == [
+        (name, pytest.approx(1)) for name in ("mean_ms", "p50_ms", "p99_ms")
+    ]
+    slower = against_baseline([(0.75 * new, old) for new, old in PAIRS], "c")
+    comparison = compare(Chosen("A", other_day), Chosen("B", slower), now=NOW, version="0.3", fail_below=0.95)
+    (row,) = comparison.rows
+    assert (row.ratio, comparison.verdict) == (pytest.approx(0.75), "FAILED")
+    assert row.equal is not None
+    assert (row.equal.a.nodes, row.equal.b.nodes) == ({"servers": 3}, {"servers": 4})
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        (against_baseline(PAIRS, "b", baseline="1.1"), "A has the baseline version=1.2 and B version=1.1"),
+        (report([cell(1, 10.0)], "b"), "B has no baseline"),
+    ],
+)
+def test_two_runs_without_a_common_baseline_are_not_decided(other: Report, reason: str) -> None:
+    a = against_baseline(PAIRS, "a")
+    comparison = compare(Chosen("A", a), Chosen("B", other), now=NOW, version="0.3", fail_below=0.95)
+    assert (comparison.source, comparison.verdict, comparison.rows[0].low) == ("runs", "UNKNOWN", None)
+    assert comparison.reason.startswith(f"{reason}. Give the benchmark's file a `baseline:`")
+
+
+def test_pairs_of_cells_need_both_and_their_searches_are_pairs_too() -> None:
+    """The baseline on other nodes: cells of the same repetition."""
+    key = "fleets.servers.instance_type"
+    sides = {"i4i.large": [3000, 3100, 2900], "i4g.large": [3300, 3410, 3190]}
+    cells = [
+        searched(n, largest, [500, 8000, largest]).model_copy(update={"values": {key: kind}})
+        for kind, each in sides.items()
+        for n, largest in enumerate(each, 1)
+    ]
+    run = report(cells[:5]).model_copy(update={"baseline": {key: "i4i.large"}})
+    comparison = compare(Chosen("RUN", run), now=NOW, version="0.3", fail_below=0.95)
+    answer = next(row for row in comparison.rows if row.role == "search")
+    assert (comparison.source, comparison.verdict) == ("round", "PASSED")
+    assert (answer.ratio, answer.a.repetitions, answer.exceeds_noise) == (pytest.approx(1.1), 2, True)
+    assert "repetition #3 of A has no partner and is left out" in comparison.warnings

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -20,12 +19,22 @@ from tests.unit.report.reading import Read
 from troop.report.comparison import Comparison
 from troop.report.document import Report
 
+OLD, NEW, WILD, ONCE, TWO = (f"both:side={name}" for name in ("old", "new", "wild", "once", "two"))
+"""Variants of one run."""
+
+SIDES = {
+    "old": repeated([1000.0, 1040.0, 980.0]),
+    "new": repeated([800.0, 820.0, 790.0]),
+    "wild": repeated([1000.0, 3000.0]),
+    "once": [cell(1, 1010.0)],
+    "two": [cell(1, [operation(1000.0), operation(50.0, "scan")])],
+}
 KNOWN = {
-    "old": report(repeated([1000.0, 1040.0, 980.0]), BEFORE),
-    "wild": report(repeated([1000.0, 3000.0]), BEFORE),
-    "new": report(repeated([800.0, 820.0, 790.0]), AFTER),
-    "once": report([cell(1, 1010.0)], AFTER),
-    "two": report([cell(1, [operation(1000.0), operation(50.0, "scan")])], BEFORE),
+    "both": report(
+        [one.model_copy(update={"values": {"side": side}}) for side, cells in SIDES.items() for one in cells], BEFORE
+    ),
+    "before": report(SIDES["old"], BEFORE),
+    "after": report(SIDES["new"], AFTER),
     "steps": report([cell(1, 300.0, "n3"), cell(2, 560.0, "n6", nodes={"servers": 6, "drivers": 2})], AFTER),
 }
 
@@ -41,14 +50,17 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_people_see_tables(run: Run) -> None:
-    result = run("bench", "compare", "old", "new")
+    result = run("bench", "compare", OLD, NEW)
     assert result.exit_code == 0, result.output
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
-    assert "A: old, reads, 3 cells of 3 servers (s.large), 1 driver (d.large)" in lines
+    assert f"A: {OLD}, reads, 3 cells of 3 servers (s.large), 1 driver (d.large)" in lines
+    assert "Paired by round: 3 pairs on different nodes." in lines
     (rates,) = [line for line in lines if "measure drivers" in line]
     assert rates.startswith("- measure drivers read 1,006 (980 to 1,040) 803 (790 to 820) 0.798 0.")
-    assert rates.endswith("3, 3 may be chance")
-    assert "- read p99 8.00 8.00 1.000" in lines
+    assert rates.endswith(" 3 yes")
+    assert "- read p99 ms 8.00 8.00 1.000 1.000 to 1.000" in lines
+    (costs,) = [line for line in lines if "cost of a million" in line]
+    assert costs == "- read cost of a million $0.167 $0.208 1.253 1.218 to 1.288"
     assert "- read 1,006 3 servers 4 servers (extrapolated) $0.60 $0.80 1.333" in lines
     assert "Cost of servers. The nodes of drivers are neither counted nor scaled." in " ".join(lines)
     assert "- read 86,949,458 $438.00 $584.00" in lines
@@ -57,14 +69,14 @@ def test_people_see_tables(run: Run) -> None:
 
 def test_cost_is_of_the_roles_and_prices_of_the_options(run: Run) -> None:
     options = ("--cost-of", "servers,drivers", "--term", "3y", "--price", "s.large=2628+0.1", "--price", "d.large=0.5")
-    result = run("bench", "compare", "old", "new", *options)
+    result = run("bench", "compare", OLD, NEW, *options)
     assert result.exit_code == 0, result.output
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
     assert "- read 1,006 3 servers, 1 driver 4 servers, 2 drivers (extrapolated) $1.10 $1.80 1.636" in lines
     assert "operation a day A a month B a month A for 3 years B for 3 years" in lines
     assert "- read 86,949,458 $803.00 $1,314.00 $28,908.00 $47,304.00" in lines
     assert "Your own prices for an hour: s.large $0.20, d.large $0.50." in " ".join(lines)
-    document = json.loads(run("bench", "compare", "old", "new", "--json", *options).stdout)
+    document = json.loads(run("bench", "compare", OLD, NEW, "--json", *options).stdout)
     assert document["basis"]["roles_a"] == ["servers", "drivers"]
     assert document["rows"][0]["equal"]["b"]["total"] == 47304.0
 
@@ -83,47 +95,32 @@ def test_cost_is_of_the_roles_and_prices_of_the_options(run: Run) -> None:
     ],
 )
 def test_options_about_cost_without_meaning_are_refused(run: Run, options: tuple[str, ...], why: str) -> None:
-    result = run("bench", "compare", "old", "new", *options)
+    result = run("bench", "compare", OLD, NEW, *options)
     assert (result.exit_code, result.stdout) == (Exit.USAGE, "")
     assert why in " ".join(result.stderr.split())
 
 
-DAYS = [
-    report(repeated(rates), run, at=datetime(2026, 11, day, 15, tzinfo=UTC))
-    for rates, run, day in (([1000.0, 1040.0, 980.0], BEFORE, 20), ([800.0, 820.0, 790.0], AFTER, 21))
-]
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "apart"),
-    [
-        (*DAYS, "A and B are runs of different days"),
-        (DAYS[0], KNOWN["new"], "A and B are different runs"),
-        (report([*repeated([1000.0, 1040.0, 980.0], "n3"), *repeated([800.0, 820.0, 790.0], "n6")]), None, ""),
-    ],
-)
-def test_only_variants_of_one_run_prove_a_difference(
-    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, a: Report, b: Report | None, apart: str
+def test_two_runs_have_a_ratio_and_what_to_add_in_place_of_an_interval(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Two runs differ by chance, which the scatter of their repetitions does not contain."""
-    monkeypatch.setitem(KNOWN, "A", a)
-    monkeypatch.setitem(KNOWN, "B", b or a)
-    sides = ("A", "B") if b else ("A:n3", "B:n6")
     page = tmp_path / "page.html"
     monkeypatch.setattr(bench_compare, "chart_script", lambda: "var echarts = {};")
-    result = run("bench", "compare", *sides, "--fail-below", "0.95", "--html", str(page))
-    assert result.exit_code == Exit.FAILED
-    (rates,) = [line.rstrip() for line in result.stdout.splitlines() if "measure  drivers" in line]
-    assert rates.endswith("may be chance, fails" if apart else "yes, fails")
-    error = " ".join(result.stderr.split()).rpartition("1 of 1 below 0.95")[2]
-    texts = (" ".join(result.stdout.split()), error, " ".join(Read(page.read_text()).text))
-    for text in texts:
-        assert (f"{apart or 'A and B are'}" in text) is bool(apart)
-        assert ("such runs differ by chance" in text) is bool(apart)
-    assert ("A is cheaper, which may be chance: " in texts[0]) is bool(apart)
-    assert ("B does less in 1, which may be chance" in texts[2]) is bool(apart)
-    document = json.loads(run("bench", "compare", *sides, "--json").stdout)
-    assert document["apart"] == {"A and B are runs of different days": "days", "": None}.get(apart, "runs")
+    result = run("bench", "compare", "before", "after", "--fail-below", "0.95", "--html", str(page))
+    assert result.exit_code == Exit.UNKNOWN
+    (rates,) = [" ".join(line.split()) for line in result.stdout.splitlines() if "measure  drivers" in line]
+    assert rates == "- measure drivers read 1,006 (980 to 1,040) 803 (790 to 820) 0.798 - 3, 3 unknown"
+    output = " ".join(result.stdout.split())
+    for text in (output, " ".join(result.stderr.split()), " ".join(Read(page.read_text()).text)):
+        assert "Two runs without a common baseline are not comparable to a few percent" in text
+        assert "A and B have no baseline. Give the benchmark's file a `baseline:`" in text
+    assert "Two runs do not tell which side is cheaper: " in output
+    document = json.loads(run("bench", "compare", "before", "after", "--json").stdout)
+    assert (document["source"], document["rows"][0]["low"], document["rows"][0]["times"][0]["low"]) == (
+        "runs",
+        None,
+        None,
+    )
 
 
 def _last_table(output: str) -> tuple[str, str]:
@@ -133,46 +130,50 @@ def _last_table(output: str) -> tuple[str, str]:
 
 
 def test_money_from_one_repetition_is_marked_as_uncertain(run: Run) -> None:
-    result = run("bench", "compare", "old", "once")
+    result = run("bench", "compare", OLD, ONCE)
     needs, verdict = _last_table(result.stdout)
     assert needs.endswith("(noise unknown)"), needs
-    assert verdict.startswith("Too few repetitions to say which side is cheaper: "), verdict
+    assert verdict.startswith("Too few pairs to say which side is cheaper: "), verdict
     assert "what a side needs at equal throughput, and its cost, may be chance" in " ".join(result.stderr.split())
-    result = run("bench", "compare", "old", "new")
+    result = run("bench", "compare", OLD, NEW)
     assert "unknown" not in result.output
-    result = run("bench", "compare", "wild", "new")
+    result = run("bench", "compare", WILD, NEW)
     needs, verdict = _last_table(result.stdout)
     assert verdict.startswith("Neither side is cheaper beyond the noise: "), verdict
     assert re.search(r" \(within the noise, 0\.0\d\d to \d+\.\d{3}\)$", needs), needs
 
 
 def test_programs_get_one_document(run: Run) -> None:
-    result = run("bench", "compare", "old", "new", "--json", "--confidence", "0.9")
-    comparison = Comparison.model_validate(json.loads(result.stdout))
-    assert (comparison.confidence, comparison.a.name, comparison.rows[0].exceeds_noise) == (0.9, "old", True)
+    comparison = Comparison.model_validate(json.loads(run("bench", "compare", OLD, NEW, "--json").stdout))
+    assert (comparison.source, comparison.a.name, comparison.rows[0].method) == ("round", OLD, "paired t")
+    assert comparison.rows[0].exceeds_noise is True
 
 
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["old", "new"], Exit.OK, ""),
-        (["old", "new", "--fail-below", "0.7"], Exit.OK, ""),
-        (["old", "new", "--fail-below", "0.95"], Exit.FAILED, "1 of 1 below 0.95: read of drivers in measure is 0.798"),
-        (["new", "old", "--fail-below", "0.95"], Exit.OK, ""),
-        (["old", "once", "--fail-below", "0.95"], Exit.OK, ""),
-        (["old", "once", "--fail-below", "1.1"], Exit.FAILED, "the noise is unknown. A and B are different runs"),
-        (["old", "old", "--fail-below", "0.95"], Exit.USAGE, "are the same"),
-        (["two", "once"], Exit.OK, "only A has scan of drivers in measure"),
+        ([OLD, NEW], Exit.OK, ""),
+        ([OLD, NEW, "--fail-below", "0.7"], Exit.OK, ""),
+        ([OLD, NEW, "--fail-below", "0.95"], Exit.FAILED, "1 of 1 below 0.95: read of drivers in measure is 0.798"),
+        ([NEW, OLD, "--fail-below", "0.95"], Exit.OK, ""),
+        ([OLD, ONCE, "--fail-below", "0.95"], Exit.UNKNOWN, "fewer than two pairs do not tell noise from a difference"),
+        ([OLD, OLD, "--fail-below", "0.95"], Exit.USAGE, "are the same"),
         (
-            ["two", "once", "--fail-below", "0.5"],
+            ["before"],
+            Exit.USAGE,
+            "before has no baseline: name a second run or variant to compare. Give the benchmark's file a `baseline:`",
+        ),
+        ([TWO, ONCE], Exit.OK, "only A has scan of drivers in measure"),
+        (
+            [TWO, ONCE, "--fail-below", "0.5"],
             Exit.FAILED,
             "B lacks measurements that A has: scan of drivers in measure",
         ),
-        (["wild", "new", "--confidence", "0.9999"], Exit.OK, "a difference is within the noise"),
-        (["old", "missing"], Exit.USAGE, "there is no missing"),
+        ([WILD, NEW], Exit.OK, "a difference is within the noise"),
+        (["before", "missing"], Exit.USAGE, "there is no missing"),
         (["steps:n3", "steps: n6"], Exit.OK, ""),
         (["steps", "steps:n9"], Exit.USAGE, "no variant 'n9': it has 'n3', 'n6'"),
-        (["steps:", "old"], Exit.USAGE, "add a variant after the colon"),
+        (["steps:", "before"], Exit.USAGE, "add a variant after the colon"),
     ],
 )
 def test_its_exit_code_is_for_a_ci(run: Run, words: list[str], code: Exit, message: str) -> None:
@@ -190,14 +191,14 @@ def test_a_file_whose_name_has_a_colon_is_that_file(tmp_path: Path) -> None:
 
 
 def test_comparison_is_written_as_a_page(run: Run, tmp_path: Path) -> None:
-    result = run("bench", "compare", "old", "new", "--html", str(tmp_path / "page.html"))
+    result = run("bench", "compare", OLD, NEW, "--html", str(tmp_path / "page.html"))
     assert result.exit_code == 0, result.output
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert re.search(r"<title>\s*new against old\s*</title>", page)
+    assert re.search(rf"<title>\s*{NEW} against {OLD}\s*</title>", page)
     assert "echarts" in page
     assert "1,006 (980" in page.replace("\N{NO-BREAK SPACE}", " ")  # the mean of which the ratio is
     assert 'id="overlay"' not in page, "nothing was recorded over time"
-    result = run("bench", "compare", "old", "new", "--html", str(tmp_path / "none" / "page.html"))
+    result = run("bench", "compare", OLD, NEW, "--html", str(tmp_path / "none" / "page.html"))
     assert result.exit_code == Exit.USAGE
     assert "cannot be written" in result.stderr
 
@@ -212,7 +213,7 @@ def test_to_a_ci_a_side_that_cannot_be_read_is_not_slower(
         raise error
 
     monkeypatch.setattr(bench_compare, "load", load)
-    result = run("bench", "compare", "old", "new", "--fail-below", "0.9")
+    result = run("bench", "compare", OLD, NEW, "--fail-below", "0.9")
     assert (result.exit_code, str(error) in result.stderr) == (Exit.USAGE, True)
 
 
@@ -221,7 +222,7 @@ def test_to_a_ci_a_mistake_of_the_command_is_not_slower(run: Run, monkeypatch: p
         raise OverflowError("math range error")
 
     monkeypatch.setattr("cli.bench.comparing.compare", compare)
-    result = run("bench", "compare", "old", "new", "--fail-below", "0.9")
+    result = run("bench", "compare", OLD, NEW, "--fail-below", "0.9")
     assert result.exit_code == Exit.USAGE
     assert "no verdict: OverflowError: math range error" in result.stderr
 

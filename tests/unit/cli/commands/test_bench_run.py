@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from cli.bench.against import against
 from cli.client.api import Answer
 from cli.shared import show, watching
 from cli.shared.errors import Exit
@@ -65,6 +66,34 @@ def test_success_without_an_operation_says_so(run: Run, api: FakeApi, file: Path
     result = run("bench", "run", str(file))
     assert result.exit_code == 0, result.output
     assert "c001 measured nothing: no script recorded an operation in a measured time" in result.stderr
+
+
+def test_candidate_is_summed_up_against_its_baseline_from_the_record() -> None:
+    rates = {"1.3": (970.0, 1080.0), "1.2": (1000.0, 1100.0)}
+    view = {
+        "cells": [
+            {
+                "cell": f"c{number:03d}",
+                "status": "SUCCEEDED",
+                "variant": {"scale": None, "values": {}, "repetition": number},
+                "results": [
+                    ROW
+                    | {
+                        "phase": "measure",
+                        "point": point,
+                        "parameters": {"version": version},
+                        "per_second": each[number - 1],
+                    }
+                    for point, (version, each) in enumerate(rates.items(), 1)
+                ],
+            }
+            for number in (1, 2)
+        ]
+    }
+    assert against(view, {"parameters.version": "1.2"}) == (
+        "Against version=1.2: 2.4\N{NO-BREAK SPACE}% less, within the noise (0.904 to 1.054, 2 pairs)."
+    )
+    assert against({"cells": view["cells"][:0]}, {"parameters.version": "1.2"}) == ""
 
 
 def test_a_terminal_sees_all_steps_those_to_come_too(

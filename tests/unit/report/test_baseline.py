@@ -1,0 +1,80 @@
+"""A run's candidate against its baseline, in pairs that share nodes or a round."""
+
+from __future__ import annotations
+
+from statistics import stdev
+
+import pytest
+
+from tests.unit.cli.reports import PAIRS, against, against_baseline, cell, report
+from troop.report.baseline import FIGURES
+from troop.report.document import Report
+from troop.statistics.pairs import paired
+
+
+def test_points_of_a_cell_are_a_pair() -> None:
+    (one,) = against_baseline().ratios
+    assert (one.label, one.phase, one.role, one.operation) == ("", "measure", "drivers", "read")
+    assert [figure.figure for figure in one.figures] == list(FIGURES)
+    expected = paired([old for _, old in PAIRS], [new for new, _ in PAIRS])
+    rate, mean, p50, p99, cost = one.figures
+    assert one.rate is rate
+    assert (rate.ratio, rate.low, rate.high, rate.method) == (
+        expected.ratio, expected.low, expected.high, "signed rank"
+    )  # fmt: skip
+    assert rate.exceeds_noise is True
+    assert rate.pairs == [new / old for new, old in PAIRS]
+    assert rate.noise is not None
+    assert rate.noise == pytest.approx(stdev(rate.pairs), rel=0.05)
+    assert 900 < rate.candidate < rate.baseline < 1010
+    for slower in (mean, p50, cost):
+        assert slower.ratio == pytest.approx(1 / expected.ratio)
+        assert (slower.low, slower.high) == (
+            pytest.approx(1 / (expected.high or 1)),
+            pytest.approx(1 / (expected.low or 1)),
+        )
+    assert (p99.ratio, p99.exceeds_noise) == (1, False)
+
+
+def test_other_points_keep_their_label() -> None:
+    every = against_baseline(threads=[1, 8]).ratios
+    assert [(one.label, len(one.rate.pairs)) for one in every] == [("threads=1", 6), ("threads=8", 6)]
+
+
+def by_round(*statuses: str) -> Report:
+    """Pairs of cells: the candidate on c7g.large, the baseline on c7i.large, which has these statuses."""
+    key = "fleets.servers.instance_type"
+    cells = []
+    for number, status in enumerate(statuses, 1):
+        cells.append(cell(2 * number, 1100.0 + number, "n3", values={key: "c7g.large"}, repetition=number))
+        theirs = cell(2 * number - 1, 1000.0, "n3", values={key: "c7i.large"}, repetition=number, status=status)
+        cells.append(theirs)
+    return against(report(cells), {key: "c7i.large"})
+
+
+def test_cells_of_a_round_are_a_pair_and_one_alone_is_left_out() -> None:
+    (one,) = by_round("SUCCEEDED", "INVALID", "SUCCEEDED").ratios
+    assert (one.label, one.rate.pairs) == ("n3", [1.101, 1.103])
+    assert (one.rate.method, one.rate.exceeds_noise) == ("paired t", True)
+
+
+def test_one_pair_has_no_interval_and_no_noise() -> None:
+    (one,) = by_round("SUCCEEDED").ratios
+    assert (one.rate.ratio, one.rate.low, one.rate.exceeds_noise, one.rate.noise) == (1.101, None, None, None)
+
+
+def test_candidate_that_does_nothing_is_no_noise() -> None:
+    lost = cell(1, 0.0).phases[0].operations
+    one = against_baseline(PAIRS[:2])
+    phases = [
+        phase.model_copy(update={"operations": lost}) if phase.label == "version=1.3" else phase
+        for phase in one.cells[0].phases
+    ]
+    cells = [one.cells[0].model_copy(update={"phases": phases}), *one.cells[1:]]
+    (rate,) = [each.rate for each in against(report(cells), one.baseline).ratios]
+    assert (rate.ratio, rate.candidate, rate.exceeds_noise, rate.noise) == (0, 0, None, None)
+
+
+def test_nothing_is_compared_without_a_baseline_or_a_pair() -> None:
+    assert against(report([cell(1, 10.0)]), {}).ratios == []
+    assert by_round("FAILED").ratios == []

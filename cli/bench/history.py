@@ -1,43 +1,19 @@
-"""Compares a benchmark's figures over its recorded runs, also by hour of the day and by weekday. Pure.
-
-Only the same size, variant, phase, point, role and operation form a series: others measure something else.
-"""
+"""Shows a benchmark's history: its figures over recorded runs, also by hour of the day and by weekday. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
 from statistics import median
 from typing import Any
 
-from cli.bench import cells as bench_cells
-from cli.bench import show as bench_show
-from troop.bench.definition.definition import is_load
-from troop.bench.records.record import CellStatus
-from troop.measure.operations import TOTAL
+from troop.bench.records.history import Beside, Change, Figure, Series
+from troop.bench.records.line import Line, changes
 from troop.shared import moments
-from troop.shared.formatting import milliseconds, plain, share
-
-
-class Figure(StrEnum):
-    """A column of the results."""
-
-    THROUGHPUT = "throughput"
-    MEAN = "mean"
-    P50 = "p50"
-    P90 = "p90"
-    P95 = "p95"
-    P99 = "p99"
-    MAXIMUM = "max"
-    ERRORS = "errors"
-
-    @property
-    def unit(self) -> str:
-        return {Figure.THROUGHPUT: "operations per second", Figure.ERRORS: "share of operations"}.get(
-            self, "milliseconds"
-        )
+from troop.shared.formatting import counted, milliseconds, percent, plain, share
 
 
 class Period(StrEnum):
@@ -47,46 +23,15 @@ class Period(StrEnum):
     WEEKDAY = "weekday"
 
 
+DAY = re.compile(r"\d{4}-\d\d-\d\d")
+
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 @dataclass(frozen=True)
-class Value:
-    """A figure of one run.
-
-    Attributes:
-        at: when its phase began, or the run if that is unknown; in the time zone of the request.
-    """
-
-    run: str
-    at: datetime
-    value: float
-
-
-@dataclass(frozen=True)
-class Series:
-    """A figure of the same measurement in several runs.
-
-    Attributes:
-        measurement: size, variant, phase with its point, role and operation; without empty parts.
-        values: oldest first.
-        role: of its nodes.
-        is_total: whether it is about all operations of the role.
-    """
-
-    measurement: tuple[str, ...]
-    values: tuple[Value, ...]
-    role: str = ""
-    is_total: bool = False
-
-    @property
-    def name(self) -> str:
-        return " · ".join(self.measurement)
-
-
-@dataclass(frozen=True)
 class Group:
-    """The values of a series within the same hour of the day, or on the same weekday.
+    """The values of a series within the same hour of the day, or on the same weekday: those of the candidate alone,
+    because a ratio to the baseline hides what both share.
 
     Attributes:
         place: the hour, or the weekday from 0 for Monday.
@@ -100,72 +45,12 @@ class Group:
     highest: float
 
 
-def series(views: Iterable[Mapping[str, Any]], figure: Figure, zone: tzinfo | None) -> list[Series]:
-    """Collects a figure's series from runs. Cells count at their last attempt, if they succeeded.
-
-    Args:
-        views: complete answers of GET /benchmarks/{run}.
-        zone: of the moments; None is the local one.
-
-    Returns:
-        Sorted by measurement.
-    """
-    every: dict[tuple[str, ...], Series] = {}
-    for view in views:
-        run = view["run"]
-        for cell in bench_cells.latest(view):
-            if cell["status"] != CellStatus.SUCCEEDED:
-                continue
-            begun = {step["phase"]: step["at"] for step in cell["steps"]}
-            for row in cell["results"] or ():
-                if (value := _value(row, figure)) is None:
-                    continue
-                at = datetime.fromisoformat(_began(row, begun) or run["at"]).astimezone(zone)
-                name = _measurement(run, cell, row)
-                one = every.get(name) or Series(name, (), str(row.get("role", "")), row.get("operation") == TOTAL)
-                every[name] = replace(one, values=(*one.values, Value(run["run"], at, value)))
-    return [
-        replace(every[name], values=tuple(sorted(every[name].values, key=lambda one: (one.at, one.run))))
-        for name in sorted(every)
-    ]
-
-
-def main(every: Iterable[Series]) -> Series | None:
-    """Returns the series that tells most about a benchmark: of nodes that generate load, as others count operations
-    several times; of all their operations; over the most runs; with the largest last value. None without any.
-    """
-    return max(
-        every,
-        key=lambda one: (is_load(one.role, None), one.is_total, len(one.values), one.values[-1].value),
-        default=None,
-    )
-
-
-def _began(row: Mapping[str, Any], begun: Mapping[str, str]) -> str | None:
-    phase = str(row.get("phase", ""))
-    return begun.get(f"{phase}.{row['point']}" if row.get("point") else phase)
-
-
-def _measurement(run: Mapping[str, Any], cell: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[str, ...]:
-    parts = (run.get("size"), cell.get("label"), bench_show.phase_of(row), row.get("role"), row.get("operation"))
-    return tuple(str(part) for part in parts if part)
-
-
-def _value(row: Mapping[str, Any], figure: Figure) -> float | None:
-    if figure is Figure.THROUGHPUT:
-        return row.get("per_second")
-    if figure is Figure.ERRORS:
-        errors = sum((row.get("errors") or {}).values())
-        ended = row.get("count", 0) + errors
-        return errors / ended if ended else None
-    return row.get(f"{figure}_ms")
-
-
-def groups(one: Series, period: Period) -> list[Group]:
-    """Groups the values of a series by the hour or the weekday of their moments, in order."""
+def groups(one: Series, period: Period, zone: tzinfo | None) -> list[Group]:
+    """Groups the values of a series by the hour or the weekday when their runs were admitted, in order."""
     by_place: dict[int, list[float]] = {}
     for value in one.values:
-        by_place.setdefault(value.at.hour if period is Period.HOUR else value.at.weekday(), []).append(value.value)
+        at = value.line.at.astimezone(zone)
+        by_place.setdefault(at.hour if period is Period.HOUR else at.weekday(), []).append(value.own)
     return [
         Group(_named(number, period), number, len(values), median(values), min(values), max(values))
         for number, values in sorted(by_place.items())
@@ -176,8 +61,35 @@ def _named(number: int, period: Period) -> str:
     return f"{number:02d}:00" if period is Period.HOUR else WEEKDAYS[number]
 
 
-def document(name: str, figure: Figure, zone: str, every: Sequence[Series]) -> dict[str, Any]:
-    """Returns the history as JSON values. Moments are in UTC, hours and weekdays in ``zone``."""
+def since(one: Series, run: str) -> list[Change]:
+    """Returns the changes of a series whose first run is not before a run or a day.
+
+    Args:
+        run: the id of a run, which begins with its time, or a day such as 2026-11-20.
+    """
+    least = run.replace("-", "") if DAY.fullmatch(run) else run
+    return [change for change in one.changes if change.first.run >= least]
+
+
+def first_regression(every: Iterable[Series], run: str) -> tuple[Series, Change] | None:
+    """Returns the oldest change towards worse that lasts, and its series; None without one.
+
+    Args:
+        run: as of :func:`since`; "" for all changes.
+    """
+    lasting = ((one, change) for one in every for change in since(one, run) if change.is_worse and change.lasts)
+    return min(lasting, key=lambda pair: (pair[1].first.at, pair[0].name), default=None)
+
+
+def document(
+    name: str, figure: Figure, zone: str, where: tzinfo | None, every: Sequence[Series], run: str
+) -> dict[str, Any]:
+    """Returns the history as JSON values. Moments are in UTC, hours and weekdays in ``zone``.
+
+    Args:
+        where: the zone itself; None for that of this machine.
+        run: as of :func:`since`.
+    """
     return {
         "benchmark": name,
         "figure": figure.value,
@@ -186,13 +98,22 @@ def document(name: str, figure: Figure, zone: str, every: Sequence[Series]) -> d
         "series": [
             {
                 "measurement": list(one.measurement),
+                "baseline": dict(one.baseline),
                 "values": [
-                    {"run": value.run, "at": moments.iso(value.at), "value": value.value} for value in one.values
+                    {
+                        "run": value.line.run,
+                        "at": moments.iso(value.line.at),
+                        "value": value.own,
+                        "ratio": value.ratio,
+                        "version": value.line.version,
+                    }
+                    for value in one.values
                 ],
+                "changes": [_change(change) for change in since(one, run)],
                 **{
                     f"by_{period}": [
                         {key: value for key, value in vars(group).items() if key != "place"}
-                        for group in groups(one, period)
+                        for group in groups(one, period, where)
                     ]
                     for period in Period
                 },
@@ -202,36 +123,99 @@ def document(name: str, figure: Figure, zone: str, every: Sequence[Series]) -> d
     }
 
 
-def page_values(name: str, figure: Figure, zone: str, every: Sequence[Series]) -> dict[str, Any]:
-    """Returns the history as :func:`troop.report.html.history_page` shows it."""
+def _change(change: Change) -> dict[str, Any]:
+    return {
+        "run": change.first.run,
+        "at": moments.iso(change.first.at),
+        "last_before": change.last.run,
+        "before": change.before,
+        "after": change.after,
+        "is_worse": change.is_worse,
+        "lasts": change.lasts,
+        "beside": [vars(one) for one in change.beside],
+    }
+
+
+def page_values(
+    name: str, figure: Figure, zone: str, where: tzinfo | None, every: Sequence[Series], run: str
+) -> dict[str, Any]:
+    """Returns the history as :func:`troop.report.html.history_page` shows it; arguments as of :func:`document`."""
+    lines = {value.line.run: value.line for one in every for value in one.values}
+    runs = sorted(lines.values(), key=lambda line: (line.at, line.run))
+    places = {line.run: place for place, line in enumerate(runs)}
     return {
         "benchmark": name,
         "figure": figure.value,
         "unit": figure.unit,
         "time_zone": zone,
-        "runs": len({value.run for one in every for value in one.values}),
-        "series": [
-            {
-                "name": one.name,
-                "topic": " · ".join(one.measurement[:-1]),
-                "values": [_shown(value, figure) for value in one.values],
-                **{f"by_{period}": [_shown_group(group, figure) for group in groups(one, period)] for period in Period},
-            }
-            for one in every
-        ],
+        "scale": _SCALES.get(figure, 1),
+        "suffix": _SUFFIXES[figure],
+        "runs": [_shown_run(line, where) for line in runs],
+        "versions": list(_versions(runs, places)),
+        "series": [_shown(one, places, where, run) for one in every],
     }
 
 
-def _shown(value: Value, figure: Figure) -> dict[str, Any]:
-    wall = value.at.replace(tzinfo=UTC)
+_SCALES = {Figure.ERRORS: 100}
+_SUFFIXES = {
+    Figure.THROUGHPUT: "/s",
+    Figure.MEAN: " ms",
+    Figure.P50: " ms",
+    Figure.P99: " ms",
+    Figure.COST: "",
+    Figure.ERRORS: " %",
+}
+
+
+def _shown_run(line: Line, where: tzinfo | None) -> dict[str, Any]:
+    at = line.at.astimezone(where)
+    wall = at.replace(tzinfo=UTC)
     return {
-        "run": value.run,
-        "at": moment(value.at),
-        "text": number(value.value, figure),
-        "value": value.value,
+        "run": line.run,
+        "at": moment(at),
+        "version": line.version,
         "wall": round(wall.timestamp() * 1000),
         "hour": wall.hour + wall.minute / 60,
         "weekday": wall.weekday(),
+    }
+
+
+def _versions(runs: Sequence[Line], places: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+    """Yields what changed from each run to the next one of the same size."""
+    last: dict[str | None, Line] = {}
+    for line in runs:
+        before, last[line.size] = last.get(line.size), line
+        if before and (texts := [version(name, *values) for name, values in changes(before, line).items()]):
+            yield {"place": places[line.run], "size": line.size, "texts": texts}
+
+
+def _shown(one: Series, places: Mapping[str, int], where: tzinfo | None, run: str) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "topic": " · ".join(one.measurement[:-1]) + (f", against {one.against}" if one.baseline else ""),
+        "size": one.size,
+        "against": one.against,
+        "places": [places[value.line.run] for value in one.values],
+        "values": [value.own for value in one.values],
+        "texts": [number(value.own, one.figure) for value in one.values],
+        "ratios": [value.ratio for value in one.values if value.ratio is not None],
+        "changes": [
+            {
+                "place": places[change.first.run],
+                "levels": [change.before, change.after],
+                "before": level(one, change.before),
+                "after": level(one, change.after),
+                "text": difference(one, change),
+                "is_worse": change.is_worse,
+                "lasts": change.lasts,
+                "beside": [beside(each) for each in change.beside],
+            }
+            for change in since(one, run)
+        ],
+        **{
+            f"by_{period}": [_shown_group(group, one.figure) for group in groups(one, period, where)]
+            for period in Period
+        },
     }
 
 
@@ -256,6 +240,45 @@ def bars(values: Sequence[float]) -> list[str]:
 
 def number(value: float, figure: Figure) -> str:
     """Formats a value with its unit."""
-    if figure is Figure.THROUGHPUT:
-        return f"{plain(value)}/s"
-    return share(value) if figure is Figure.ERRORS else milliseconds(value)
+    match figure:
+        case Figure.THROUGHPUT:
+            return f"{plain(value)}/s"
+        case Figure.ERRORS:
+            return share(value)
+        case Figure.COST:
+            return plain(value)
+        case _:
+            return milliseconds(value)
+
+
+def level(one: Series, value: float) -> str:
+    """Formats a level of a series: a ratio to the baseline, or a value with its unit."""
+    return f"{value:.3f}" if one.baseline else number(value, one.figure)
+
+
+def difference(one: Series, change: Change) -> str:
+    """Formats how much a change is: ``-4.6 %``; of shares of errors ``+2.3 percentage points``."""
+    if one.figure is Figure.ERRORS:
+        points = 100 * (change.after - change.before)
+        return f"{_sign(points)}{plain(abs(points))} percentage points"
+    more = change.after / change.before - 1
+    return f"{_sign(more)}{percent(abs(100 * more))}"
+
+
+def _sign(value: float) -> str:
+    return "+" if value > 0 else "\N{MINUS SIGN}"
+
+
+def beside(one: Beside) -> str:
+    """Says what else changed near a change point: ``image ami-1 → ami-2, 1 run later``."""
+    text = version(one.name, one.before, one.after)
+    if not one.distance:
+        return text
+    return f"{text}, {counted(abs(one.distance), 'run')} {'later' if one.distance > 0 else 'earlier'}"
+
+
+def version(name: str, before: str, after: str) -> str:
+    """Says how a version changed."""
+    if name == "file":  # a digest
+        return "the rest of the file"
+    return f"{name} {before or 'none'} → {after or 'none'}"

@@ -38,7 +38,10 @@ class Commands(LazyGroup):
     """The commands about runs; those that are lazy import much that the others do not need, or are rarely used."""
 
     lazy: ClassVar = {
-        "history": ("cli.commands.bench_history:history", "Show a figure of a benchmark over its recorded runs."),
+        "history": (
+            "cli.commands.bench_history:history",
+            "Show a figure of a benchmark over its recorded runs, and where it changed.",
+        ),
         "watch": (
             "cli.commands.bench_watch:watch",
             "Watch what a run does right now: rates, times, errors, processors, and the time left.",

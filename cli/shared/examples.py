@@ -69,7 +69,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "bench results": ("troop bench results 20270120-101500-4f2a91c0 --json",),
     "bench history": (
         "troop bench history s3-range-read --by hour",
-        "troop bench history s3-range-read --html history.html",
+        "troop bench history s3-range-read --figure p99 --html history.html",
+        "troop bench history s3-range-read --fail-on-change",
     ),
     "bench schedule": (
         "troop bench schedule disk-io --every '6 hours'",

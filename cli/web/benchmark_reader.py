@@ -1,6 +1,7 @@
 """Reads the benchmarks of a deployment for the page: their runs, figures, schedules and costs, for all tabs together.
 
-A run that has ended does not change, so its results are read once. Every reading has a limit, and the page states it.
+Runs that have ended have a line each, so a benchmark's history is one query. Every reading has a limit, and the page
+states it.
 """
 
 from __future__ import annotations
@@ -12,31 +13,35 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from cli.bench import files, follow, history
-from cli.bench.history import Figure, Series
+from cli.bench import files, history
 from cli.client.bench_client import BenchClient
 from cli.shared import side_by_side, times
 from cli.shared.errors import CliError, Exit
+from troop.bench.records.history import Figure, Series, histories, main
+from troop.bench.records.line import Line
 from troop.bench.records.record import RunStatus
 from troop.shared import moments
 
 MOST_RUNS = 500
 """The newest runs of all benchmarks that are listed: five requests."""
 
-MOST_READ = 60
-"""The newest runs of one benchmark whose results are read, each with a request or more."""
+MOST_READ = 400
+"""The newest runs of one benchmark whose lines are read: a year of nights."""
 
 MOST_COMPARED = 20
 """The benchmarks of the list whose last two runs are read."""
 
-AT_A_TIME = 8
-"""Results that are read side by side."""
+ENOUGH_TO_COMPARE = 10
+"""The newest lines among which the last two runs of the same size are searched."""
 
-MOST_IN_MEMORY = 400
-"""Results that stay in memory."""
+AT_A_TIME = 8
+"""Benchmarks whose lines are read side by side."""
+
+MOST_IN_MEMORY = 50
+"""Benchmarks whose lines stay in memory."""
 
 SECONDS = 20
-"""The age at which runs and schedules are read again."""
+"""The age at which runs and schedules are read again, and lines that lack the newest run: it waits for its report."""
 
 _WITH_RESULTS = frozenset({RunStatus.SUCCEEDED, RunStatus.PARTIAL})
 _LIST = ("run", "name", "size", "status", "at", "ended_at", "requested_by", "nodes", "cost", "estimate")
@@ -52,9 +57,9 @@ class BenchmarkReader:
     now: Callable[[], datetime] = times.now
     _read: tuple[datetime, int, dict[str, Any]] | None = None
     _changes: int = 0
-    _views: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _lines: dict[str, _Recorded] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _views_lock: threading.Lock = field(default_factory=threading.Lock)
+    _lines_lock: threading.Lock = field(default_factory=threading.Lock)
 
     def document(self) -> dict[str, Any]:
         """Returns each benchmark with its last run, schedules and the month's cost, and the runs that have not ended.
@@ -76,14 +81,13 @@ class BenchmarkReader:
         Raises:
             CliError: the runs cannot be read.
         """
-        pairs: dict[str, list[Run]] = {}
+        newest: dict[str, Run] = {}
         for run in self._listing()["runs"]:
-            pair = pairs.setdefault(run["name"], []) if _has_results(run) else None
-            if pair is not None and len(pair) < 2 and all(run.get("size") == one.get("size") for one in pair):
-                pair.append(run)
-        chosen = dict(list(pairs.items())[:MOST_COMPARED])
-        views = self._results([run for pair in chosen.values() for run in pair])
-        return {"figures": {name: _now_and_before(pair, views) for name, pair in chosen.items()}}
+            if _has_results(run):
+                newest.setdefault(run["name"], run)
+        chosen = dict(list(newest.items())[:MOST_COMPARED])
+        recorded = self._recorded(chosen, ENOUGH_TO_COMPARE)
+        return {"figures": {name: _now_and_before(recorded.get(name, []), run) for name, run in chosen.items()}}
 
     def benchmark(self, name: str, figure: str, measurement: str) -> dict[str, Any]:
         """Returns one benchmark with its runs, and a figure over those with results.
@@ -105,9 +109,10 @@ class BenchmarkReader:
         if not runs and not is_planned and files.in_catalogue(name) is None:
             raise CliError(Exit.NO_SUCH_UNIT, f"there is no run and no schedule of a benchmark {name!r}")
         measured = [run for run in runs if _has_results(run)]
-        views = self._results(measured[:MOST_READ])
-        every = history.series(views.values(), shown, None)
-        one = next((each for each in every if each.name == measurement), None) or _main(every, views.values(), shown)
+        lines = self._recorded({name: measured[0]}, MOST_READ, needed=True)[name] if measured else []
+        every = histories(lines, shown)
+        one = next((each for each in every if each.name == measurement), None) or _main(every, lines, shown)
+        known = {line.run for line in lines}
         return {
             **_about(listing),
             **self._benchmark(name, listing),
@@ -116,8 +121,8 @@ class BenchmarkReader:
             "figures": [[each.value, each.unit] for each in Figure],
             "measurement": one.name if one else None,
             "measurements": [each.name for each in every],
-            "values": _values(one),
-            "unread": sorted({run["run"] for run in measured[:MOST_READ]} - views.keys()),
+            **_values(one),
+            "unrecorded": sum(run["run"] not in known for run in measured[:MOST_READ]),
             "beyond": max(0, len(measured) - MOST_READ),
         }
 
@@ -165,20 +170,47 @@ class BenchmarkReader:
             "month_cost": _cost_of(runs, listing["at"]),
         }
 
-    def _results(self, runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
-        """Returns the runs with their results, by id, in this order; without those that cannot be read."""
-        with self._views_lock:
-            missing = [run["run"] for run in runs if run["run"] not in self._views]
+    def _recorded(self, newest: Mapping[str, Run], most: int, *, needed: bool = False) -> dict[str, list[Line]]:
+        """Returns the lines of benchmarks, newest first; without those that cannot be read.
+
+        Args:
+            newest: of each benchmark the newest run with results.
+            most: of each.
+            needed: whether a failure is an error.
+
+        Raises:
+            CliError: they cannot be read.
+        """
+        with self._lines_lock:
+            now = self.now()
+            missing = [name for name, run in newest.items() if not self._is_known(name, run["run"], most, now)]
             for first in range(0, len(missing), AT_A_TIME):
                 some = missing[first : first + AT_A_TIME]
-                answers = side_by_side.answers({run: partial(self._view, run) for run in some})
-                self._views |= {run: view for run, view in answers.items() if not isinstance(view, CliError)}
-            known = {run["run"]: self._views[run["run"]] for run in runs if run["run"] in self._views}
-            self._views = dict(list(self._views.items())[-MOST_IN_MEMORY:])
+                for name, lines in side_by_side.answers(
+                    {one: partial(self.client.history, one, most) for one in some}
+                ).items():
+                    if not isinstance(lines, CliError):
+                        self._lines[name] = _Recorded(now, most, lines)
+                    elif needed:
+                        raise lines
+            known = {name: self._lines[name].lines for name in newest if name in self._lines}
+            self._lines = dict(list(self._lines.items())[-MOST_IN_MEMORY:])
         return known
 
-    def _view(self, run: str) -> dict[str, Any]:
-        return follow.complete(self.client, self.client.run(run, resources=False))
+    def _is_known(self, name: str, newest: str, most: int, now: datetime) -> bool:
+        known = self._lines.get(name)
+        if known is None or known.most < most:
+            return False
+        return any(line.run == newest for line in known.lines) or (now - known.at).total_seconds() < SECONDS
+
+
+@dataclass(frozen=True)
+class _Recorded:
+    """Lines of a benchmark that were read: at most ``most``, newest first."""
+
+    at: datetime
+    most: int
+    lines: list[Line]
 
 
 def _about(listing: Mapping[str, Any]) -> dict[str, Any]:
@@ -227,24 +259,47 @@ def _cost_of(runs: Iterable[Run], now: datetime) -> dict[str, Any] | None:
     }
 
 
-def _main(every: Sequence[Series], views: Iterable[Mapping[str, Any]], figure: Figure) -> Series | None:
+def _main(every: Sequence[Series], lines: Sequence[Line], figure: Figure) -> Series | None:
     """Returns the series of a figure that belongs to the main one of the throughput, if there is such."""
-    leading = None if figure is Figure.THROUGHPUT else history.main(history.series(views, Figure.THROUGHPUT, None))
-    same = [one for one in every if leading and one.measurement == leading.measurement]
-    return same[0] if same else history.main(every)
+    leading = None if figure is Figure.THROUGHPUT else main(histories(lines, Figure.THROUGHPUT))
+    same = [one for one in every if leading and (one.size, one.key) == (leading.size, leading.key)]
+    return same[0] if same else main(every)
 
 
-def _now_and_before(pair: Sequence[Run], views: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
-    """Returns the main figure of the newer run, and the same of the older one; None without any."""
-    read = [views[run["run"]] for run in pair if run["run"] in views]
-    newest = history.main(history.series(read[:1], Figure.THROUGHPUT, None))
-    if newest is None:
+def _now_and_before(lines: Sequence[Line], newest: Run) -> dict[str, Any] | None:
+    """Returns the main figure of the newest run, and the same of the run before it of this size; None without any."""
+    same = [line for line in lines if line.size == newest.get("size")]
+    current = main(histories(same[:1], Figure.THROUGHPUT))
+    if current is None:
         return None
-    both = history.series(read, Figure.THROUGHPUT, None)
-    values = next(one.values for one in both if one.measurement == newest.measurement)
-    before = values[-2].value if len(values) > 1 else None
-    return {"measurement": newest.name, "now": values[-1].value, "before": before}
+    values = [
+        value.own for one in histories(same[:2], Figure.THROUGHPUT) if one.key == current.key for value in one.values
+    ]
+    return {"measurement": current.name, "now": values[-1], "before": values[-2] if len(values) > 1 else None}
 
 
-def _values(one: Series | None) -> list[dict[str, Any]]:
-    return [{"run": each.run, "at": moments.iso(each.at), "value": each.value} for each in (one.values if one else ())]
+def _values(one: Series | None) -> dict[str, Any]:
+    """Returns the values and changes of a series."""
+    if one is None:
+        return {"against": "", "values": [], "changes": []}
+    return {
+        "against": one.against,
+        "values": [
+            {"run": value.line.run, "at": moments.iso(value.line.at), "value": value.own, "ratio": value.ratio}
+            for value in one.values
+        ],
+        "changes": [
+            {
+                "run": change.first.run,
+                "index": change.index,
+                "levels": [change.before, change.after],
+                "before": history.level(one, change.before),
+                "after": history.level(one, change.after),
+                "text": history.difference(one, change),
+                "is_worse": change.is_worse,
+                "lasts": change.lasts,
+                "beside": [history.beside(each) for each in change.beside],
+            }
+            for change in one.changes
+        ],
+    }

@@ -20,6 +20,7 @@ SMALL = {
     "compare": ("--comparisons 5 --workers 1", r"\nsame nodes, paired +5 +85 "),
     "decide": ("--units 50 --repeat 1", r"night: outside the window"),
     "events_page": ("--events 50", r"the original's, of all +50"),
+    "history_page": ("--series 3 --nights 30", r"\n +3 +30 +\d"),
     "jmeter": ("--samples 2000 --pairs 1 --alone", r"Troop's collector +[\d.]+"),
     "live": ("--operations 1 --repeat 1", r"\n +1 +[\d.]+"),
     "merge": ("--drivers 2 --seconds 10 --most 1000 --repeat 1 --pairs 0", r"\n +1,000 +\d+"),

@@ -207,29 +207,38 @@ def history_page(history: Mapping[str, Any], script: str) -> str:
     """Renders the page of a benchmark's history.
 
     Args:
-        history: ``{"benchmark", "figure", "unit", "time_zone", "runs", "series"}``. A series has a
-            ``name``, as its ``topic`` the name without the operation; ``values``
-            with ``run``, ``at`` and ``text`` as people read them, ``value``, ``wall`` (milliseconds of the wall clock
-            since 1970), ``hour`` with a fraction and ``weekday`` from 0; and groups ``by_hour`` and ``by_weekday``
+        history: ``{"benchmark", "figure", "unit", "time_zone", "scale", "suffix", "runs", "versions", "series"}``.
+            Values times ``scale``, with the suffix, are what people read. Runs have ``run``, ``at`` and ``version`` as
+            people read them, ``wall`` (milliseconds of the wall clock since 1970), ``hour`` with a fraction and
+            ``weekday`` from 0. Versions have a run's ``place``, ``size``, and ``texts``: what changed there. A series
+            has ``name``, ``topic`` (without the operation), ``size``, ``against`` (the baseline), ``places`` of its
+            runs, ``values`` and their ``texts``, ``ratios``; ``changes`` with ``place``, ``levels``, ``before``,
+            ``after``, ``text``, ``is_worse``, ``lasts`` and ``beside``; and groups ``by_hour`` and ``by_weekday``
             with ``period``, ``runs``, ``median``, ``lowest``, ``highest`` as text, ``place`` and ``number``.
         script: as of :func:`report_page`.
     """
-    medians = {
-        key: [[{"place": group["place"], "median": group["number"]} for group in one[key]] for one in history["series"]]
-        for key in ("by_hour", "by_weekday")
-    }
+    drawn = ("name", "topic", "size", "against", "places", "values", "ratios")
     series = [
         {
-            "name": one["name"],
-            "topic": one["topic"],
-            "values": one["values"],
-            **{key: medians[key][n] for key in medians},
+            **{key: one[key] for key in drawn},
+            "changes": [
+                {key: change[key] for key in ("place", "levels", "text", "is_worse")} for change in one["changes"]
+            ],
+            **{key: [[group["place"], group["number"]] for group in one[key]] for key in ("by_hour", "by_weekday")},
         }
-        for n, one in enumerate(history["series"])
+        for one in history["series"]
     ]
-    data = {"unit": history["unit"], "series": series}
+    changes = [(one, change) for one in history["series"] for change in one["changes"]]
+    each = max(3, MOST_ROWS // len(history["series"]))
     return page(
-        "history.html", ("history.js",), script, history=history, data=data, is_drawn=history["runs"] >= FEWEST_DRAWN
+        "history.html",
+        ("history.js",),
+        script,
+        history=history,
+        data={**{key: history[key] for key in ("unit", "scale", "suffix", "runs", "versions")}, "series": series},
+        is_drawn=len(history["runs"]) >= FEWEST_DRAWN,
+        changes=sorted(changes, key=lambda pair: -pair[1]["place"]),
+        each=each if sum(len(one["values"]) for one in history["series"]) > MOST_ROWS else len(history["runs"]),
     )
 
 

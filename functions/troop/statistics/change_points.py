@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from statistics import median
+from statistics import NormalDist, median
 
 LEAST = 5
 """The fewest values between two change points, and at both ends."""
@@ -44,11 +44,14 @@ ROUNDS = 5
 ALIKE = 1e-9
 """Relative noise below this is that of arithmetic."""
 
-NEIGHBOUR_MEDIAN = 0.9539
-"""The median of absolute differences of neighbours in normal noise of deviation 1: 0.6745 times the root of 2."""
+MEDIAN_SIZE = 0.6745
+"""The median of absolute values of normal noise of deviation 1."""
 
-NEIGHBOUR_MEAN = 1.1284
-"""The mean of the same: 2 divided by the root of pi."""
+NEIGHBOUR_MEDIAN = MEDIAN_SIZE * math.sqrt(2)
+"""The same of differences of neighbours."""
+
+NEIGHBOUR_MEAN = 2 / math.sqrt(math.pi)
+"""The mean of absolute differences of neighbours: 2 divided by the root of pi."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +73,13 @@ class ChangePoint:
         return self.after / self.before
 
 
-def change_points(values: Sequence[float]) -> list[ChangePoint]:
+def change_points(values: Sequence[float], strength: float = STRENGTH) -> list[ChangePoint]:
     """Finds the places where the level of a series changes.
 
     Args:
         values: positive values in their order, such as a rate or a ratio of each night. Fewer than ten have no
             change point. Factors do not matter.
+        strength: as :data:`STRENGTH`; see :func:`strength_among`.
 
     Returns:
         The change points in order, at least :data:`LEAST` values apart.
@@ -90,7 +94,9 @@ def change_points(values: Sequence[float]) -> list[ChangePoint]:
         return []
     noise = neighbours = max(_neighbour_noise(logs), ALIKE)
     tried: list[list[int]] = []
-    while (steps := _settled(logs, _search(logs, noise), noise)) not in tried and len(tried) < ROUNDS:
+    while (steps := _settled(logs, _search(logs, noise, strength), noise, strength)) not in tried and len(
+        tried
+    ) < ROUNDS:
         tried.append(steps)
         noise = max(_around(logs, steps, neighbours), ALIKE)
     levels = [_level(logs[begin:end], neighbours) for begin, end in pairwise((0, *steps, len(logs)))]
@@ -98,6 +104,12 @@ def change_points(values: Sequence[float]) -> list[ChangePoint]:
         ChangePoint(index, math.exp(before), math.exp(after))
         for index, (before, after) in zip(steps, pairwise(levels), strict=True)
     ]
+
+
+def strength_among(series: int) -> float:
+    """Returns the strength with which so many series together have as few false alarms as one with :data:`STRENGTH`."""
+    normal = NormalDist()
+    return STRENGTH if series <= 1 else -normal.inv_cdf(normal.cdf(-STRENGTH) / series)
 
 
 def _neighbour_noise(logs: Sequence[float]) -> float:
@@ -128,35 +140,35 @@ def _level(part: Sequence[float], noise: float) -> float:
     return middle + sum(min(max(value - middle, -bound), bound) for value in part) / len(part)
 
 
-def _search(logs: Sequence[float], noise: float) -> list[int]:
+def _search(logs: Sequence[float], noise: float, strength: float) -> list[int]:
     """Splits the series, and its parts again, until no part has a step."""
     steps: list[int] = []
     parts = [(0, len(logs))]
     while parts:
         begin, end = parts.pop()
-        if split := [begin + at for at in _split(logs[begin:end], noise)]:
+        if split := [begin + at for at in _split(logs[begin:end], noise, strength)]:
             steps += split
             parts += pairwise((begin, *split, end))
     return sorted(steps)
 
 
-def _settled(logs: Sequence[float], steps: Sequence[int], noise: float) -> list[int]:
+def _settled(logs: Sequence[float], steps: Sequence[int], noise: float, strength: float) -> list[int]:
     """Moves each step to its best place between its neighbours; leaves out those that no longer hold there."""
     settled: list[int] = []
     for step, end in pairwise((*steps, len(logs))):
         begin = settled[-1] if settled else 0
         part = logs[begin:end]
         at = _place(part, step - begin, noise)
-        if at and _strength(part, at, noise) > _needed(part):
+        if at and _strength(part, at, noise) > _needed(part, strength):
             settled.append(begin + at)
     return settled
 
 
-def _needed(part: Sequence[float]) -> float:
-    return STRENGTH + FEW / len(part)
+def _needed(part: Sequence[float], strength: float) -> float:
+    return strength + FEW / len(part)
 
 
-def _split(part: Sequence[float], noise: float) -> list[int]:
+def _split(part: Sequence[float], noise: float, strength: float) -> list[int]:
     """Returns the strongest step of a part, or the one or two ends of the strongest part inside; or nothing."""
     count = len(part)
     if count < 2 * LEAST:
@@ -165,14 +177,14 @@ def _split(part: Sequence[float], noise: float) -> list[int]:
     sums = _sums(part, min(halves) - FAR * noise, max(halves) + FAR * noise)
     mean = sums[-1] / count
     best, at = max((abs(sums[k] - k * mean) / math.sqrt(k * (count - k)), k) for k in range(LEAST, count - LEAST + 1))
-    if best * math.sqrt(count) > (_needed(part) - 1) * noise:  # the exact strength may be more
+    if best * math.sqrt(count) > (_needed(part, strength) - 1) * noise:  # the exact strength may be more
         at = _place(part, at, noise)
-        if at and _strength(part, at, noise) > _needed(part):
+        if at and _strength(part, at, noise) > _needed(part, strength):
             return [at]
-    return _inside(part, noise)
+    return _inside(part, noise, strength)
 
 
-def _inside(part: Sequence[float], noise: float) -> list[int]:
+def _inside(part: Sequence[float], noise: float, strength: float) -> list[int]:
     """Returns the ends of the part inside whose level differs most from the rest; or nothing."""
     count, middle = len(part), median(part)
     sums = _sums(part, middle - WIDE * noise, middle + WIDE * noise)
@@ -188,7 +200,7 @@ def _inside(part: Sequence[float], noise: float) -> list[int]:
             best, begin = largest * scale, sizes.index(largest) * stride
             ends = begin, begin + length
         length += max(1, length // 3)
-    if best <= (_needed(part) + RETURNED) * noise:
+    if best <= (_needed(part, strength) + RETURNED) * noise:
         return []
     return [end for end in ends if LEAST <= end <= count - LEAST]
 
@@ -198,10 +210,16 @@ def _sums(part: Sequence[float], low: float, high: float) -> list[float]:
 
 
 def _strength(part: Sequence[float], at: int, noise: float) -> float:
-    """Returns by how many standard errors the levels of both sides differ."""
+    """Returns by how many standard errors the levels of both sides differ. Where a part has more noise than the whole,
+    its own counts.
+    """
     before, after = part[:at], part[at:]
-    error = noise * math.sqrt(1 / len(before) + 1 / len(after))
-    return abs(_level(after, noise) - _level(before, noise)) / error
+    levels = _level(before, noise), _level(after, noise)
+    sizes = [abs(value - level) for side, level in zip((before, after), levels, strict=True) for value in side]
+    bound = WIDE * max(noise, median(sizes) / MEDIAN_SIZE)
+    own = math.sqrt(sum(min(size, bound) ** 2 for size in sizes) / (len(part) - 2))
+    error = max(noise, own) * math.sqrt(1 / len(before) + 1 / len(after))
+    return abs(levels[1] - levels[0]) / error
 
 
 def _place(part: Sequence[float], at: int, noise: float) -> int:

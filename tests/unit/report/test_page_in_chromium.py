@@ -2,24 +2,63 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, Request
 
+from cli.bench import history as bench_history
 from tests import accessibility
 from tests.patience import PAGE_PATIENCE_MS, eventually
 from tests.unit.report import sample_comparisons as comparisons
 from tests.unit.report import sample_reports as samples
+from troop.bench.records.history import Figure, histories
+from troop.bench.records.line import Figures, Line, Values
 from troop.report.assets import chart_script
 from troop.report.comparison import Comparison
 from troop.report.document import Report
-from troop.report.html import comparison_page, report_page
+from troop.report.html import comparison_page, history_page, report_page
 
 Opened = Callable[..., Page]
-SAMPLES: dict[str, Callable[[], Report | Comparison]] = {
+
+
+def history() -> dict[str, Any]:
+    """Returns a history of 40 nights with a baseline. One of two measurements becomes slower when the image changes."""
+    source, first = random.Random(5), datetime(2026, 10, 1, 1, tzinfo=UTC)
+    lines = []
+    for night in range(40):
+        pairs = {
+            "read": 1000 * (0.95 if night >= 20 else 1) * source.gauss(1, 0.003),
+            "scan": 1000 * source.gauss(1, 0.01),
+        }
+        every = [
+            Figures("n3", "measure", "", "drivers", name, (Values(rate),), (Values(1000.0),))
+            for name, rate in pairs.items()
+        ]
+        lines.append(
+            Line(
+                f"run-{night:02d}",
+                "reads",
+                first + timedelta(days=night),
+                None,
+                "SUCCEEDED",
+                "0.1.0",
+                version=f"c{night}",
+                versions={"image": "ami-2<b>" if night >= 20 else "ami-1"},
+                baseline={"parameters.version": "1.2"},
+                figures=tuple(every),
+            )
+        )
+    figure = Figure.THROUGHPUT
+    return bench_history.page_values("reads", figure, "UTC", UTC, histories(lines, figure), "")
+
+
+SAMPLES: dict[str, Callable[[], Report | Comparison | dict[str, Any]]] = {
     "study": samples.study,
     "small study": lambda: samples.study(steps=(3, 6), threads=(50,), repetitions=2),
     "single": samples.single,
@@ -36,6 +75,7 @@ SAMPLES: dict[str, Callable[[], Report | Comparison]] = {
     "compared with attacks": comparisons.compared_with_attacks,
     "compared widely": lambda: comparisons.compared(variants=30),
     "nothing in common": comparisons.nothing_in_common,
+    "history": history,
 }
 
 
@@ -45,7 +85,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder, script = tmp_path_factory.mktemp("pages"), chart_script()
     for name, sample in SAMPLES.items():
         document = sample()
-        page = report_page(document, script) if isinstance(document, Report) else _compared(name, document, script)
+        if isinstance(document, dict):
+            page = history_page(document, script)
+        else:
+            page = report_page(document, script) if isinstance(document, Report) else _compared(name, document, script)
         (folder / f"{name}.html").write_text(page, encoding="utf-8")
     return folder
 
@@ -474,3 +517,27 @@ def test_a_phone_that_is_turned_has_room_for_the_ratios_both_ways(opened: Opened
 def test_rows_with_the_largest_differences_are_drawn(opened: Opened) -> None:
     page = opened("compared widely")
     assert page.get_by_text("The 40 rows with the largest differences; the table contains all 60.").is_visible()
+
+
+def test_change_points_and_changes_of_versions_are_marked(opened: Opened) -> None:
+    page = opened("history", 1280)
+    table = page.get_by_role("region", name="Change points, the newest first")
+    assert "image ami-1 → ami-2<b>" in table.inner_text()
+    assert page.locator("#runs-chart svg path[stroke-width='1.5']").count() == 1
+    assert page.locator("#runs-chart svg text").filter(has_text="5.0").count() == 1, "of the change"
+    assert page.locator(".spark polyline").count() == 2
+    assert page.locator(".spark .worse").count() == 1
+
+
+def test_change_points_come_first_of_many_lines(browser: Browser, tmp_path: Path) -> None:
+    values = history()
+    lines = values["series"]
+    values["series"] = [{**lines[1], "name": f"scan {n}", "topic": f"{n}"} for n in range(20)] + [lines[0]]
+    path = tmp_path / "many.html"
+    path.write_text(history_page(values, chart_script()), encoding="utf-8")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    page.wait_for_selector("html[data-drawn]")
+    shown = page.locator("section[aria-labelledby=runs] .lines label:not(.off)")
+    assert [one.inner_text().strip() for one in shown.all()] == [lines[0]["name"]]
+    page.close()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from troop.statistics.change_points import LEAST, change_points
+from troop.statistics.change_points import LEAST, change_points, strength_among
 
 positive = st.floats(0.001, 1e6)
 
@@ -41,6 +41,7 @@ def stepped(count: int, *steps: tuple[int, float]) -> list[float]:
         pytest.param(stepped(90, (30, 1.2), (60, 1.2)), [30, 60], id="two steps upwards"),
         pytest.param(stepped(200, (100, 0.9), (108, 1 / 0.9)), [100, 108], id="a level that returns"),
         pytest.param([100.0] * 8 + [50.0] * 8, [8], id="a step without noise"),
+        pytest.param([100.0] * 30 + [0.9 * value for value in noise(30)], [30], id="noise begins with the step"),
         pytest.param([0.1 + 0.2] * 10 + [0.3] * 10, [], id="noise of arithmetic"),
     ],
 )
@@ -73,6 +74,13 @@ def test_slow_waves_are_no_steps() -> None:
     while len(wave) < 200:
         wave.append(0.6 * wave[-1] + source.gauss(0, 0.024))
     assert change_points([math.exp(one) for one in wave]) == []
+
+
+def test_among_many_series_a_step_must_be_surer() -> None:
+    values = stepped(60, (40, 0.988))
+    assert [point.index for point in change_points(values)] == [40]
+    assert change_points(values, strength_among(1000)) == []
+    assert change_points(stepped(60, (40, 0.95)), strength_among(1000))
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, math.inf, math.nan])

@@ -6,7 +6,7 @@ import { chart } from "./charts.js";
 import { badge, field, fill, h, heading, headline, link, loading, name, problem, refreshButton, select, table } from "./dom.js";
 import { loaded, loadedLine } from "./freshness.js";
 import { clock, cost, count, day, kind, moment, money, share, words } from "./format.js";
-import { changeText, comparing, elapsed, figureText, monthCost, monthName, plan, primary, report, startAddress, started } from "./run_list.js";
+import { changeText, comparing, elapsed, figureText, monthCost, monthName, plan, primary, report, runAddress, startAddress, started } from "./run_list.js";
 
 const OLD = 600_000; // milliseconds, after which the view is marked as old
 const LEAST = 5; // values from which there is a chart
@@ -16,7 +16,7 @@ const DEFAULTS = { figure: "throughput", measurement: "", outcome: "all", size: 
 const OUTCOMES = [["all", "All"], ["good", "Succeeded"], ["bad", "Did not succeed"], ["open", "Running"]];
 const PICKS = { all: () => true, good: (run) => run.status === "SUCCEEDED", bad: (run) => run.ended_at && run.status !== "SUCCEEDED", open: (run) => !run.ended_at };
 const AS_WRITTEN = "-"; // no size has this name
-const FIGURES = { throughput: "Throughput", mean: "Mean time", max: "Longest time", errors: "Errors" };
+const FIGURES = { throughput: "Throughput", mean: "Mean time", cost: "Cost of a million operations", errors: "Errors" };
 const title = (figure) => FIGURES[figure] ?? figure;
 
 export async function show(main, signal, benchmark) {
@@ -64,10 +64,10 @@ export async function show(main, signal, benchmark) {
   }
 
   function draw() {
-    const { runs, limited, unread, beyond } = answer;
+    const { runs, limited, unrecorded, beyond } = answer;
     fill(summary, share(runs.length, runs.length, "run"), limited && ` in the newest ${count(limited)} of all benchmarks`);
     fill(notes,
-      unread.length > 0 && h("p", { class: "old" }, `The results of ${unread.join(", ")} cannot be read.`),
+      unrecorded > 0 && h("p", { class: "muted" }, `The figure leaves out ${share(unrecorded, unrecorded, "run")} with results: a run is recorded with its report.`),
       beyond > 0 && h("p", { class: "muted" }, `The figure leaves out the oldest ${share(beyond, beyond, "run")} with results.`));
     fill(panel, figure());
     fill(beside, schedules(), month());
@@ -87,6 +87,7 @@ export async function show(main, signal, benchmark) {
       last && h("p", { class: "large" }, h("strong", {}, figureText(last.value, answer.figure)), " ", difference && h("span", { class: "muted" }, difference === "no change" ? "as in the run before" : `${difference} against the run before`)),
       values.length >= LEAST && h("p", { class: "muted small" }, range(values.slice(0, -1), answer.figure)),
       last && measurements.length === 1 && h("p", { class: "muted small" }, name(measurement)),
+      last && answer.changes.length > 0 && h("ul", { class: "plain" }, [...answer.changes].reverse().map(changed)),
       last && (values.length < LEAST ? h("p", { class: "muted" }, `${share(values.length, values.length, "run")} with this figure; a chart appears from ${LEAST} on.`) : curve(answer)),
     ];
   }
@@ -147,17 +148,37 @@ function range(values, figure) {
   return `The ${count(values.length)} runs before had ${figureText(Math.min(...every), figure)} to ${figureText(Math.max(...every), figure)}.`;
 }
 
-/** The chart of a figure: a point for each run, from the lowest value to the highest. */
-function curve({ figure, unit, values, measurement }) {
+/** A change point: its levels, and what else changed there. */
+function changed(one) {
+  return h("li", {},
+    h("strong", { class: one.is_worse ? "wrong" : null }, one.text), ` from ${one.before} to ${one.after} since `, link(runAddress(one.run), one.run),
+    !one.lasts && ", made up later",
+    h("small", { class: "source" }, one.beside.length ? `Changed there: ${one.beside.map(name).join("; ")}` : "Nothing else on record changed there."));
+}
+
+/** The chart of a figure: a point for each run, from the lowest value to the highest; with a baseline, its ratio. */
+function curve({ figure, unit, values, measurement, against, changes }) {
+  const judged = (one) => (against ? one.ratio : one.value);
+  const texts = (one) => (against ? one.toFixed(3) : figureText(one, figure));
   const [first, last] = [values[0], values.at(-1)];
-  const every = values.map((one) => one.value);
+  const every = values.map(judged);
   const [low, high] = [Math.min(...every), Math.max(...every)];
-  const text = `${title(figure)} of ${count(values.length)} runs of ${measurement}: from ${figureText(low, figure)} to ${figureText(high, figure)}, last ${figureText(last.value, figure)}`;
+  const about = against ? `${title(figure)}, divided by that of the baseline ${against},` : title(figure);
+  const text = `${about} of ${count(values.length)} runs of ${measurement}: from ${texts(low)} to ${texts(high)}, last ${texts(judged(last))}, ${count(changes.length)} ${changes.length === 1 ? "change point" : "change points"}`;
   const air = (high - low || high || 1) * 0.1;
-  return chart(text, HEIGHT, () => ({
+  const ends = [0, ...changes.map((one) => one.index), values.length];
+  const levels = ends.slice(0, -1).flatMap((from, n) => {
+    const level = n ? changes[n - 1].levels[1] : changes[0]?.levels[0];
+    return [[Date.parse(values[from].at), level], [Date.parse(values[Math.min(ends[n + 1], values.length - 1)].at), level], [null, null]];
+  });
+  const marks = () => ({ silent: true, symbol: "none", data: changes.map((one) => ({ xAxis: Date.parse(values[one.index].at), lineStyle: { color: colour(one.is_worse ? "bad" : "good"), width: 1.5, type: "solid" }, label: { show: false } })) });
+  return [against && h("p", { class: "muted small" }, `The chart shows ratios to the baseline, ${against}.`), chart(text, HEIGHT, () => ({
     useUTC: true,
     xAxis: { ...axis(""), type: "time", min: Date.parse(first.at), max: Date.parse(last.at), splitNumber: 4, splitLine: { show: false }, axisLabel: { color: colour("soft"), hideOverlap: true, alignMinLabel: "left", alignMaxLabel: "right", showMinLabel: true, showMaxLabel: true, formatter: (at) => day(new Date(at).toISOString().slice(0, 10)) } },
-    yAxis: { ...axis(""), type: "value", scale: true, min: Math.max(0, low - air), max: high + air, splitNumber: 4, axisLabel: { color: colour("soft"), showMinLabel: false, showMaxLabel: false, formatter: (one) => figureText(one, figure) } },
-    series: [lineSeries({ name: unit ?? "", style: { colour: 0, dash: 0, symbol: 0 } }, values.map((one) => ({ value: [Date.parse(one.at), one.value], name: `${when(one.at)}: ${figureText(one.value, figure)}` })), { showSymbol: true, symbolSize: 8 })],
-  }));
+    yAxis: { ...axis(""), type: "value", scale: true, min: Math.max(0, low - air), max: high + air, splitNumber: 4, axisLabel: { color: colour("soft"), showMinLabel: false, showMaxLabel: false, formatter: texts } },
+    series: [
+      lineSeries({ name: unit ?? "", style: { colour: 0, dash: 0, symbol: 0 } }, values.map((one) => ({ value: [Date.parse(one.at), judged(one)], name: `${when(one.at)}: ${against ? `${texts(one.ratio)}, ` : ""}${figureText(one.value, figure)}` })), { showSymbol: true, symbolSize: values.length > 100 ? 4 : 8 }),
+      ...(changes.length ? [lineSeries({ name: "", style: { colour: 0, dash: 0, symbol: 0 } }, levels, { silent: true, lineStyle: { width: 7, color: colour("s1"), opacity: 0.3 }, markLine: marks() })] : []),
+    ],
+  }))];
 }

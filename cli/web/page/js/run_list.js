@@ -25,6 +25,7 @@ export const primary = (to, ...text) => h("a", { class: "button primary", href: 
 export function figureText(value, figure) {
   if (value === null || value === undefined) return null;
   if (figure === "throughput") return `${short(value)}/s`;
+  if (figure === "cost") return short(value);
   return figure === "errors" ? `${short(value * 100)} %` : milliseconds(value);
 }
 

@@ -70,6 +70,24 @@ def run(**more: Any) -> dict[str, Any]:
     } | more
 
 
+def line(view: dict[str, Any]) -> dict[str, Any]:
+    """Returns a run's line as in the response of GET /benchmarks/history."""
+    run = {key: view["run"][key] for key in ("run", "name", "at", "size", "status")}
+    figures: dict[tuple[str, ...], list[list[float | None]]] = {}
+    for cell in view["cells"]:
+        for row in cell["results"] or [] if cell["status"] == "SUCCEEDED" else []:
+            key = (cell["label"], row["phase"], "", row["role"], row["operation"])
+            values = [row["per_second"], *(row[f"{name}_ms"] for name in ("mean", "p50", "p99")), None, 0.0]
+            figures.setdefault(key, []).append(values)
+    names = ("variant", "phase", "point", "role", "operation")
+    return run | {
+        "troop": "0.1.0",
+        "versions": {},
+        "cost": None,
+        "figures": [{**dict(zip(names, key, strict=True)), "values": values} for key, values in figures.items()],
+    }
+
+
 def schedule(**more: Any) -> dict[str, Any]:
     """Returns a schedule as in the response of GET /benchmarks/schedules."""
     return {
@@ -253,6 +271,8 @@ class World(FakeApi):
         self.calls.append((method, path, dict(body or query or {})))
         if not rest:
             return self._page("runs", [document["run"] for document in self.runs.values()], query or {})
+        if rest == "history":
+            return self._page("lines", [line(one) for one in self._ended((query or {})["name"])], query or {})
         if rest == "schedules":
             listed = {"schedules": self.schedules, "off": False, "month": "2026-11", "cost": 4.4, "budget": None}
             return Answer(200, listed)
@@ -267,6 +287,12 @@ class World(FakeApi):
             self.runs[rest]["run"]["status"] = "STOPPING"
             return Answer(202, self.runs[rest]["run"])
         return Answer(200, self.runs[rest])
+
+    def _ended(self, name: str) -> list[dict[str, Any]]:
+        """Returns the runs of a benchmark that have results, newest first."""
+        every = [one for one in self.runs.values() if one["run"]["name"] == name]
+        ended = [one for one in every if one["run"]["status"] in ("SUCCEEDED", "PARTIAL") and one["run"]["ended_at"]]
+        return sorted(ended, key=lambda one: str(one["run"]["at"]), reverse=True)
 
     def _row(self, unit: str, number: int) -> dict[str, Any]:
         row, item = super()._row(unit, number), self.units[unit]["item"]

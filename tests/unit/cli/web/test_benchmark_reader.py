@@ -12,7 +12,7 @@ from cli.client.api import Answer
 from cli.client.client import TroopClient
 from cli.shared.errors import CliError, Exit
 from cli.web import benchmark_reader
-from cli.web.benchmark_reader import MOST_COMPARED, MOST_READ, BenchmarkReader
+from cli.web.benchmark_reader import ENOUGH_TO_COMPARE, MOST_COMPARED, MOST_READ, BenchmarkReader
 from tests.patience import PATIENCE
 from tests.unit.cli.web.page_world import NOW, World, cell, run, schedule
 from troop.shared import moments
@@ -52,17 +52,35 @@ def record(world: World, number: int, name: str = "reads", rate: float = 100.0, 
 
 
 def read(world: World) -> list[str]:
-    """Returns the runs whose results were read."""
-    return [path.partition("/")[2] for method, path, _ in world.calls if method == "GET" and "/2" in path]
+    """Returns the benchmarks whose lines were read, and how many at most."""
+    return [f"{query['name']} {query['limit']}" for _, path, query in world.calls if path == "benchmarks/history"]
 
 
-def test_results_of_an_ended_run_are_read_once(world: World, reader: BenchmarkReader, clock: Clock) -> None:
-    one = record(world, 1)
+def test_lines_are_read_again_only_for_a_newer_run(world: World, reader: BenchmarkReader, clock: Clock) -> None:
+    record(world, 2)
     for _ in range(2):
         reader.benchmark("reads", "", "")
         reader.figures()
         clock.now += timedelta(minutes=5)
-    assert read(world) == [one]
+    assert read(world) == [f"reads {MOST_READ}"]
+    record(world, 1)
+    world.runs = dict(sorted(world.runs.items(), reverse=True))
+    assert len(reader.benchmark("reads", "", "")["values"]) == 2
+
+
+def test_run_without_a_report_yet_is_counted_and_read_soon(
+    world: World, reader: BenchmarkReader, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in (1, 2):
+        record(world, number)
+    ended = world._ended
+    monkeypatch.setattr(world, "_ended", lambda name: ended(name)[1:])
+    body = reader.benchmark("reads", "", "")
+    assert (len(body["values"]), body["unrecorded"]) == (1, 1)
+    monkeypatch.undo()
+    clock.now += timedelta(seconds=benchmark_reader.SECONDS)
+    body = reader.benchmark("reads", "", "")
+    assert (len(body["values"]), body["unrecorded"]) == (2, 0)
 
 
 def test_change_does_not_wait_for_a_reading_and_outdates_it(
@@ -87,20 +105,29 @@ def test_change_does_not_wait_for_a_reading_and_outdates_it(
     assert [len(reader.benchmark("reads", "", "")["runs"]) for _ in range(2)] == [1, 2]
 
 
-def test_only_the_newest_results_are_read_and_the_rest_is_counted(world: World, reader: BenchmarkReader) -> None:
-    runs = [record(world, number) for number in range(1, MOST_READ + 4)]
+def test_runs_beyond_the_most_are_counted(world: World, reader: BenchmarkReader) -> None:
+    for number in range(1, MOST_READ + 4):
+        record(world, number)
     body = reader.benchmark("reads", "", "")
-    assert sorted(read(world)) == sorted(runs[:MOST_READ])
     assert (body["beyond"], len(body["runs"]), len(body["values"])) == (3, MOST_READ + 3, MOST_READ)
 
 
-def test_list_reads_two_runs_of_few_benchmarks(world: World, reader: BenchmarkReader) -> None:
+def test_list_reads_few_lines_of_few_benchmarks(world: World, reader: BenchmarkReader) -> None:
     for number in range(1, 4):
         for other in range(MOST_COMPARED + 2):
             record(world, 100 * number + other, f"b{other:02d}")
     assert len(reader.document()["benchmarks"]) == MOST_COMPARED + 2
     assert len(reader.figures()["figures"]) == MOST_COMPARED
-    assert len(read(world)) == 2 * MOST_COMPARED
+    assert sorted(read(world)) == [f"b{other:02d} {ENOUGH_TO_COMPARE}" for other in range(MOST_COMPARED)]
+
+
+def test_change_point_has_its_levels_and_run(world: World, reader: BenchmarkReader) -> None:
+    runs = [record(world, number, rate=(95.0 if number <= 20 else 100.0) + number % 3 / 10) for number in range(1, 41)]
+    body = reader.benchmark("reads", "", "")
+    (change,) = body["changes"]
+    assert (change["run"], change["index"], change["is_worse"]) == (runs[19], 20, True)
+    assert (change["before"], change["after"]) == ("100/s", "95.1/s")
+    assert body["values"][20]["run"] == runs[19]
 
 
 def test_change_of_the_figure_is_against_the_last_run_of_the_same_size(world: World, reader: BenchmarkReader) -> None:
@@ -136,13 +163,15 @@ def test_cost_of_the_month_is_of_its_ended_runs_and_expected_for_open_ones(
     }  # fmt: skip
 
 
-def test_results_that_cannot_be_read_are_named_and_tried_again(world: World, reader: BenchmarkReader) -> None:
-    good, bad = record(world, 1), record(world, 2)
-    world.refusals["GET", f"benchmarks/{bad}"] = [Answer(500, {"message": "failed"})]
-    body = reader.benchmark("reads", "", "")
-    assert ([one["run"] for one in body["values"]], body["unread"]) == ([good], [bad])
-    del world.refusals["GET", f"benchmarks/{bad}"]
-    assert reader.benchmark("reads", "", "")["unread"] == []
+def test_unread_lines_leave_the_list_without_figures(world: World, reader: BenchmarkReader) -> None:
+    record(world, 1)
+    record(world, 2, "writes")
+    world.refusals["GET", "benchmarks/history"] = [Answer(500, {"message": "failed"})] * 9
+    assert reader.figures() == {"figures": {"reads": None, "writes": None}}
+    with pytest.raises(CliError):
+        reader.benchmark("reads", "", "")
+    del world.refusals["GET", "benchmarks/history"]
+    assert reader.figures()["figures"]["reads"]["now"] == 100.0
 
 
 def test_run_before_is_the_last_one_with_results_of_the_same_benchmark_and_size(

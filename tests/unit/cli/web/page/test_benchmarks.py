@@ -126,15 +126,24 @@ def test_choosing_runs_to_compare_moves_nothing(recorded: Looking) -> None:
     )
 
 
-def test_unread_schedules_and_results_do_not_hide_the_runs(recorded: Looking) -> None:
-    refused = Answer(500, {"message": "the request failed"})
-    broken = next(one for one in recorded.world.runs if one.startswith("20261120"))
-    recorded.world.refusals |= {("GET", "benchmarks/schedules"): [refused], ("GET", f"benchmarks/{broken}"): [refused]}
+def test_unread_schedules_do_not_hide_the_runs(recorded: Looking) -> None:
+    recorded.world.refusals["GET", "benchmarks/schedules"] = [Answer(500, {"message": "the request failed"})]
     page = recorded.go("benchmarks/cassandra-write")
-    expect(page.get_by_text(f"The results of {broken} cannot be read.")).to_be_visible()
     expect(page.get_by_role("region", name="Schedule")).to_contain_text("could not start its function")
     expect(page.locator("tbody tr")).to_have_count(6)
-    expect(page.get_by_role("region", name="Figure over time")).to_contain_text("4 runs with this figure")
+    expect(page.get_by_role("region", name="Figure over time")).to_contain_text("The 4 runs before had")
+
+
+def test_change_point_is_marked_and_listed_with_its_run(looking: Looking) -> None:
+    runs = [record(looking.world, day, 20_000.0 + 30 * (day % 3) - (2000 if day >= 12 else 0)) for day in range(1, 22)]
+    page = looking.go("benchmarks/cassandra-write")
+    panel = page.get_by_role("region", name="Figure over time")
+    chart = panel.get_by_role("img", name=re.compile("Throughput of 21 runs.*, 1 change point$"))
+    expect(chart).to_be_visible()
+    expect(panel.get_by_role("listitem")).to_have_count(1)
+    expect(panel.get_by_role("listitem")).to_contain_text("10 % from 20,033/s to 18,027/s since")
+    expect(panel.get_by_role("link", name=runs[11])).to_have_attribute("href", f"#/runs/{runs[11]}")
+    expect(chart.locator("svg path[stroke-width='1.5']")).to_have_count(1)
 
 
 def test_benchmark_of_the_catalogue_has_a_page_before_its_first_run(looking: Looking) -> None:

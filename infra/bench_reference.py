@@ -104,6 +104,7 @@ BENCHMARK = (
             "sizes": f"{_WRITING}#sizes",
             "scale": f"{_WRITING}#scale-steps-matrices-repetitions",
             "matrix": f"{_WRITING}#scale-steps-matrices-repetitions",
+            "baseline": f"{_WRITING}#a-baseline",
         },
     ),
     Section(

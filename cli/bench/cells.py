@@ -52,9 +52,9 @@ def planned(plan: Plan) -> list[dict[str, Any]]:
 
 def order_of(plan: Plan) -> str:
     """Returns a sentence about the order of cells; empty without repetitions."""
-    if not plan.is_interleaved:
-        return ""
     last = max(one.variant.repetition for one in plan.cells)
+    if last == 1:
+        return ""
     return f"cells run in {last} rounds, one repetition of each in a round; the run's id decides the order in a round"
 
 

@@ -231,7 +231,8 @@ def in_catalogue(name: str, file: str = NAME) -> Path | None:
 
 
 def assignments(words: Iterable[str]) -> dict[str, Any]:
-    """Parses ``["parameters.threads=8"]`` into ``{"parameters.threads": 8}``. Values are YAML.
+    """Parses ``["parameters.threads=8"]`` into ``{"parameters.threads": 8}``. Values are YAML, but numbers of a version
+    stay text: the id of a commit can look like one.
 
     Raises:
         CliError: USAGE.
@@ -245,6 +246,8 @@ def assignments(words: Iterable[str]) -> dict[str, Any]:
             raise CliError(Exit.USAGE, f"{key} is set twice")
         written = yaml_files.Document(value, f"the value of {key}") if value.strip() else None
         values[key] = written.values if written else ""
+        if key == "version" and isinstance(values[key], (int, float)):
+            values[key] = value.strip()
         for problem in _unclear(written, key) if written else ():
             raise CliError(Exit.USAGE, f"--set {problem}")
     return values

@@ -30,6 +30,7 @@ from cli.shared.lazy import Command, LazyGroup
 from cli.shared.listings import Column
 from cli.shared.watching import Watch
 from troop.bench.admission import merging
+from troop.bench.admission.design import design, design_warnings
 from troop.bench.definition.definition import to_document
 from troop.bench.records.record import RunStatus
 
@@ -138,7 +139,7 @@ def validate(file: File, sizes: Sizes = None, changes: Set = None, as_json: Json
     with checking.json_errors(as_json):
         source = bench_files.load(file, _size(sizes), bench_files.assignments(changes or []))
     warnings = list(in_question(source.artifacts(), source.path.parent))
-    beyond = checking.beyond_limits(source.benchmark, source.plan)
+    beyond = [*design_warnings(source.plan), *checking.beyond_limits(source.benchmark, source.plan)]
     if as_json:
         cells = {"parallel": source.plan.parallel, "cells": bench_cells.planned(source.plan)}
         contents = {"benchmark": to_document(source.benchmark), **cells}
@@ -148,6 +149,7 @@ def validate(file: File, sizes: Sizes = None, changes: Set = None, as_json: Json
                 "problems": [],
                 "warnings": [*warnings, *beyond],
                 "copied": source.sizes(),
+                "design": design(source.plan),
                 "merge": merging.budget(source.plan),
                 **contents,
             }
@@ -156,8 +158,7 @@ def validate(file: File, sizes: Sizes = None, changes: Set = None, as_json: Json
     show.say(f"{source.path}: {checking.verdict(warnings)}; {starting.describe(source)}")
     if len(source.plan.cells) > 1:
         show.table(bench_cells.PLANNED_COLUMNS, bench_cells.planned_rows(source.plan))
-    if order := bench_cells.order_of(source.plan):
-        show.note(order)
+    _tell_order(source)
     show.say(source.copied())
     show.say(starting.merge(source))
     for warning in (*warnings, *beyond):
@@ -182,8 +183,14 @@ def estimate(
     if not as_json:
         show.say(starting.merge(source))
     bench_money.tell(cost_estimate, as_json)
-    if not as_json and (order := bench_cells.order_of(source.plan)):
-        show.note(order)
+    if not as_json:
+        _tell_order(source)
+
+
+def _tell_order(source: Source) -> None:
+    """Prints in which order cells run, and how the run compares them with its baseline."""
+    for sentence in filter(None, (bench_cells.order_of(source.plan), design(source.plan))):
+        show.note(sentence)
 
 
 @app.command("run")

@@ -209,6 +209,29 @@ def test_the_report_has_a_row_of_each_point(deployment: Deployment, swept: dict[
     assert rows == [(1, "threads=1, clients=1, rate=0", 1), (2, f"threads=4, clients=2, rate={RATE}", NODES)]
 
 
+def test_candidate_and_baseline_take_turns_on_the_same_nodes(deployment: Deployment) -> None:
+    changes = {
+        "baseline.parameters.threads": "2",
+        "repetitions": "2",
+        "parallel": "2",
+        "fleets.drivers.count": "1",
+        "phases.measure.measured": "2s",
+        "phases.measure.between": "{script: prepare.py, roles: [drivers], timeout: 2m}",
+        "parameters.rate": str(RATE),
+        "version": "0123456",
+    }
+    words = [word for key, value in changes.items() for word in ("--set", f"{key}={value}")]
+    detail = troop(deployment, "run", str(CATALOGUE), "--size", "smoke", *words)
+    assert [cell["status"] for cell in detail["cells"]] == ["SUCCEEDED"] * 2
+    pairs = ("measure.1.between", "measure.1", "measure.2.between", "measure.2")
+    assert [tuple(step["phase"] for step in cell["steps"])[3:7] for cell in detail["cells"]] == [pairs] * 2
+    assert all(row["count"] > 0 for cell in detail["cells"] for row in cell["results"])
+    orders = [[row["parameters"] for row in cell["results"]] for cell in detail["cells"]]
+    assert sorted(orders, key=str) == [[{"threads": 2}, {"threads": 4}], [{"threads": 4}, {"threads": 2}]]
+    assert [sum(one["kind"] == "instance" for one in detail["resources"])] == [2]
+    assert_nothing_left(deployment, detail)
+
+
 def test_a_dashboard_shows_it_and_how_to_get_its_report(deployment: Deployment, detail: dict[str, Any]) -> None:
     shown, region = deployment.shown("runs"), deployment.account.exports["AWS_REGION"]
     assert "SUCCEEDED" in shown

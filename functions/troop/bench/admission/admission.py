@@ -87,7 +87,8 @@ def in_all_cells(benchmark: Benchmark, plan: Plan, check: Callable[[Benchmark], 
 
 def _cell_problem(cell: PlannedCell, problem: Problem) -> Problem:
     if problem.where in cell.variant.values:
-        return replace(problem, place=("matrix", problem.where))
+        kind = "baseline" if problem.where in cell.benchmark.baseline else "matrix"
+        return replace(problem, place=(kind, problem.where))
     if cell.variant.scale is None:
         return problem
     return Problem(("scale", cell.variant.scale, problem.where), problem.message, problem.allowed)

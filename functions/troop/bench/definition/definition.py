@@ -243,7 +243,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Between:
-    """A script that runs before each further point, to restore the state; attributes as those of a phase."""
+    """A script that runs before points, to restore the state; attributes as those of a phase."""
 
     script: str
     roles: tuple[str, ...]

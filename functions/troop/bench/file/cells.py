@@ -1,25 +1,29 @@
-"""Expands a file to the cells of its run: for each scale step, each combination of the matrix and each repetition.
+"""Expands a file to the cells of its run: for each scale step, each combination of the matrix and each repetition; and
+for a baseline on other nodes, each of these once more.
 
-Every cell is checked as a complete file, with the changes of its scale step and then those of its combination.
+Every cell is checked as a complete file, with the changes of its scale step, its combination, and then the baseline. So
+is a baseline on the same nodes, which makes no cells.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count, product
 from math import prod
 from typing import Any
 
 from troop.bench.definition import names
-from troop.bench.definition.definition import Benchmark, Parameter, plain_parameter, to_document
+from troop.bench.definition.baseline import PARAMETERS, on_same_nodes
+from troop.bench.definition.definition import Benchmark, Parameter, identity, plain_parameter, to_document
 from troop.bench.definition.keys import written
 from troop.bench.definition.plan import Plan, PlannedCell, Variant
-from troop.bench.definition.problems import MOST_PROBLEMS, BadBenchmarkError, Place, Problem
+from troop.bench.definition.problems import MOST_PROBLEMS, BadBenchmarkError, Place, Problem, shown
 from troop.bench.file import relations
 from troop.bench.file.changes import apply_changes
 from troop.bench.file.checks import brought, check_document
+from troop.bench.file.fields import VALUE
 from troop.bench.file.models import LONGEST_RUN, MOST_CELLS, BenchmarkIn, PhaseIn
 from troop.bench.file.points import MOST_POINTS_OF_RUN
 from troop.bench.file.tiers import fit_tiers
@@ -29,12 +33,17 @@ RUN_KEYS = ("sizes", "scale", "matrix", "repetitions", "parallel")
 
 FIXED = (
     *("name", "expires_after", *RUN_KEYS),
-    *("attempts", "budget", "billing", "prices", "accept_unknown_prices", "own_data"),
+    *("attempts", "budget", "billing", "prices", "accept_unknown_prices", "own_data", "baseline", "version"),
 )
-"""Keys that scale steps and the matrix cannot change."""
+"""Keys that scale steps, the matrix and the baseline cannot change."""
 
 FIXED_IN_MATRIX = (*FIXED, "traffic")
-"""Keys that the matrix cannot change. Traffic is no setting to measure, but a step of more nodes has more of it."""
+"""Keys that the matrix and the baseline cannot change. Traffic is no setting to measure, but a step of more nodes has
+more of it.
+"""
+
+OWN = "own"
+"""The label of the file's own value of a key of the baseline, if the file leaves it out, or if it is too long."""
 
 LARGEST_PLAN = 4 * 1024 * 1024
 """Maximum size in bytes of all cells' documents together: every launch reads them. The combinations of all sizes of a
@@ -65,20 +74,27 @@ class Room:
 
 @dataclass(frozen=True)
 class _Combination:
-    """A scale step and the matrix values by key."""
+    """A scale step and the matrix values by key.
+
+    Attributes:
+        compared: values by the baseline's keys: those of the baseline, or the file's own.
+    """
 
     step: str | None
     changes: Mapping[str, Any]
     values: Mapping[str, Parameter]
+    compared: Mapping[str, Parameter] = field(default_factory=dict)
 
     @property
     def variant(self) -> Variant:
-        return Variant(self.step, self.values)
+        return Variant(self.step, {**self.values, **self.compared})
 
     @property
     def place(self) -> Place:
         """Where to report a problem that no single change causes."""
-        return ("matrix",) if self.values else ("scale", *([self.step] if self.step else []))
+        if self.values:
+            return ("matrix",)
+        return ("scale", self.step) if self.step else ("baseline",)
 
 
 def plan(
@@ -93,38 +109,42 @@ def plan(
         room: for its combinations; repetitions are no more work.
 
     Raises:
-        BadBenchmarkError: with the first problems, located at ``scale.NAME.KEY`` or ``matrix.KEY`` where possible.
+        BadBenchmarkError: with the first problems, located at ``scale.NAME.KEY``, ``matrix.KEY`` or ``baseline.KEY``
+            where possible.
         NoRoomError: there is too little room.
     """
     each = len(json.dumps(document))
-    if problems := [*_too_many(each, model), *_twice(model)]:
+    if problems := [*_too_many(each, model), *_twice(model), *_incomparable(model)]:
         raise BadBenchmarkError(problems)
     combinations = list(_combinations(model))
-    room.take(each * len(combinations))
+    room.take(each * len(combinations) * (2 if model.baseline else 1))
     # expires_after covers all cells together: _expiry checks it against the whole plan.
     base = {key: value for key, value in document.items() if key not in RUN_KEYS} | {"expires_after": LONGEST_RUN}
-    benchmarks: list[Benchmark] = []
+    groups: list[list[tuple[_Combination, Benchmark]]] = []
     points = 0
     for combination in combinations:
         if len(problems) >= MOST_PROBLEMS or points > MOST_POINTS_OF_RUN:
             break
         try:
-            cell_benchmark = _resolved(base, combination, files).build(size, tuple(files or ()))
-            benchmarks.append(replace(cell_benchmark, expires_after=model.expires_after))
-            points += _points(cell_benchmark) * model.repetitions
+            resolved = _sides(base, combination, files, model.baseline)
+            built = [(side, its.build(size, tuple(files or ()))) for side, its in resolved]
+            groups.append([(side, replace(one, expires_after=model.expires_after)) for side, one in built])
+            points += sum(_points(one) for _, one in built) * model.repetitions
         except BadBenchmarkError as bad:
             problems += bad.problems
+    sides = [side for group in groups for side in group]
     if not problems:
-        problems = list(_too_many_points(benchmarks, points, model.repetitions))
+        problems = list(_too_many_points([one for _, one in sides], points, model.repetitions))
     if not problems:
-        problems = list(_alike(combinations, benchmarks))
+        problems = list(_alike(sides))
     if problems:
         raise BadBenchmarkError(dict.fromkeys(problems))
     number, cells = count(1), []
-    for combination, benchmark in zip(combinations, benchmarks, strict=True):
+    for group in groups:
         for repetition in range(1, model.repetitions + 1):
-            variant = Variant(combination.step, combination.values, repetition)
-            cells.append(PlannedCell(names.cell_id(next(number)), variant, benchmark))
+            for side, benchmark in group:
+                variant = replace(side.variant, repetition=repetition)
+                cells.append(PlannedCell(names.cell_id(next(number)), variant, benchmark))
     whole = Plan(tuple(cells), model.parallel)
     if problems := list(_expiry(whole, model.expires_after)):
         raise BadBenchmarkError(problems)
@@ -173,10 +193,15 @@ def _too_many(each: int, model: BenchmarkIn) -> Iterator[Problem]:
         each: the size of the document.
     """
     steps, combined = len(model.scale) or 1, prod(map(len, model.matrix.values()))
-    cells = steps * combined * model.repetitions
+    has_pairs = bool(model.baseline) and not on_same_nodes(model.baseline)
+    combinations = steps * combined * (2 if has_pairs else 1)
+    cells = combinations * model.repetitions
     if cells > MOST_CELLS:
-        place = "repetitions" if steps * combined <= MOST_CELLS else "matrix" if model.matrix else "scale"
-        product = f"{steps} x {combined} x {model.repetitions} cells (scale steps, combinations, repetitions)"
+        place = "repetitions" if combinations <= MOST_CELLS else "matrix" if model.matrix else "scale"
+        factors, parts = f"{steps} x {combined} x {model.repetitions}", "scale steps, combinations, repetitions"
+        if has_pairs:
+            factors, parts = f"{factors} x 2", f"{parts}, candidate and baseline"
+        product = f"{factors} cells ({parts})"
         yield Problem((place,), f"makes {product}, {cells} in all", f"smaller: a run has at most {MOST_CELLS} cells")
     elif cells > 1 and (size := each * cells) > LARGEST_PLAN:
         allowed = f"at most {LARGEST_PLAN:,} bytes. Put long parameters into a file in the benchmark's folder"
@@ -216,6 +241,7 @@ def _set_by(phase: PhaseIn) -> set[str]:
 def _twice(model: BenchmarkIn) -> Iterator[Problem]:
     keys: list[Place] = [("matrix", key) for key in model.matrix]
     keys += [("scale", step, key) for step, changes in model.scale.items() for key in changes]
+    keys += [("baseline", key) for key in model.baseline]
     for at in keys:
         for phase in _setters(str(at[-1]), model):
             key = "search" if phase.search else "points"
@@ -224,24 +250,98 @@ def _twice(model: BenchmarkIn) -> Iterator[Problem]:
         for key in changes:
             if key in model.matrix:
                 yield Problem(("scale", step, key), "is also in the matrix", "in only one of them")
+            yield from _twice_compared(key, f"the scale step {step}", model)
+    for key in model.matrix:
+        yield from _twice_compared(key, "the matrix", model)
 
 
-def _resolved(base: Mapping[str, Any], one: _Combination, files: Collection[str] | None) -> BenchmarkIn:
-    """Returns the file with the changes of a cell."""
+def _twice_compared(key: str, setter: str, model: BenchmarkIn) -> Iterator[Problem]:
+    for compared in model.baseline:
+        if _overlap(compared, key):
+            yield Problem(("baseline", compared), f"is also set by {setter}", "in only one of them")
+
+
+def _incomparable(model: BenchmarkIn) -> Iterator[Problem]:
+    """Yields why the file cannot be compared with its baseline, whatever the values."""
+    if not model.baseline:
+        return
+    for key in model.baseline:
+        if key.startswith(PARAMETERS) and key.count(".") > 1:
+            allowed = f"a whole parameter, {'.'.join(key.split('.')[:2])}, with all of its values"
+            yield Problem(("baseline", key), "leads into a parameter", allowed)
+    measured = [phase for phase in model.phases if phase.measured]
+    if not measured:
+        yield Problem(("baseline",), "compares nothing", "left out: no phase has a measured time")
+    if not on_same_nodes(model.baseline):
+        return
+    for phase in measured:
+        if phase.search:
+            allowed = "left out, because a search chooses its own points"
+            yield Problem(("baseline",), f"needs pairs of points in the phase {phase.name}", allowed)
+
+
+def _sides(
+    base: Mapping[str, Any], one: _Combination, files: Collection[str] | None, baseline: Mapping[str, Parameter]
+) -> list[tuple[_Combination, BenchmarkIn]]:
+    """Returns the cells of a combination: one, or a pair of candidate and baseline on nodes of their own."""
+    document, candidate, _ = _resolved(base, one, files)
+    if not baseline:
+        return [(one, candidate)]
+    other = replace(one, compared=baseline)
+    _, model, places = _resolved(base, other, files)
+    own = {key: _value(document, place) for key, place in places.items()}
+    problems = [problem for key, value in baseline.items() for problem in _own_value(key, value, own[key])]
+    if problems or model == candidate:
+        raise BadBenchmarkError(problems or [Problem(("baseline",), "changes nothing", "different from the file")])
+    if on_same_nodes(baseline):
+        return [(one, candidate)]
+    labels = {key: VALUE.parse(value) if VALUE.accepts(value) else OWN for key, value in own.items()}
+    return [(replace(one, compared=labels), candidate), (other, model)]
+
+
+def _value(document: Any, place: Place) -> Any:
+    """Returns the value at a place; None if there is none."""
+    for step in place:
+        is_there = step in document if isinstance(document, Mapping) else isinstance(document, list)
+        if not is_there:
+            return None
+        document = document[step]
+    return document
+
+
+def _own_value(key: str, value: Any, own: Any) -> Iterator[Problem]:
+    if identity(value) == identity(own):
+        yield Problem(("baseline", key), f"is {shown(plain_parameter(value))}, the file's own value", "another value")
+    elif key.startswith(PARAMETERS) and isinstance(own, str) and type(value) in (int, float):
+        allowed = f'text as the file\'s own value, {shown(own)}: "{value}" in quotes'
+        yield Problem(("baseline", key), f"is the number {value}", allowed)
+
+
+def _resolved(
+    base: Mapping[str, Any], one: _Combination, files: Collection[str] | None
+) -> tuple[dict[str, Any], BenchmarkIn, dict[str, Place]]:
+    """Returns the file with the changes of a cell, as a document and as a model; and the places that the baseline
+    changes, by its keys.
+    """
     step_place: Place = ("scale", one.step or "")
     document, stepped, problems = apply_changes(base, one.changes, step_place, FIXED)
     values = {key: plain_parameter(value) for key, value in one.values.items()}
     document, combined, more = apply_changes(document, values, ("matrix",), FIXED_IN_MATRIX)
-    if problems or more:
-        raise BadBenchmarkError([*problems, *more])
+    values = {key: plain_parameter(value) for key, value in one.compared.items()}
+    document, compared, wrong = apply_changes(document, values, ("baseline",), FIXED_IN_MATRIX)
+    if problems or more or wrong:
+        raise BadBenchmarkError([*problems, *more, *wrong])
     try:
-        document, unmanned = fit_tiers(document, {*one.changes, *one.values})
+        document, unmanned = fit_tiers(document, {*one.changes, *one.values, *one.compared})
         if unmanned:
             raise BadBenchmarkError(unmanned)
-        return check_document(document, files)
+        return document, check_document(document, files), compared
     except BadBenchmarkError as bad:
         raise BadBenchmarkError(
-            brought(p, combined, ("matrix",)) or brought(p, stepped, step_place) or _together(p, one)
+            brought(p, compared, ("baseline",))
+            or brought(p, combined, ("matrix",))
+            or brought(p, stepped, step_place)
+            or _together(p, one)
             for p in bad.problems
         ) from None
 
@@ -251,11 +351,11 @@ def _together(problem: Problem, one: _Combination) -> Problem:
     return Problem(one.place, message, problem.allowed)
 
 
-def _alike(combinations: Sequence[_Combination], benchmarks: Sequence[Benchmark]) -> Iterator[Problem]:
-    if len(benchmarks) == 1:
+def _alike(sides: Sequence[tuple[_Combination, Benchmark]]) -> Iterator[Problem]:
+    if len(sides) == 1:
         return
     seen: dict[str, str] = {}
-    for one, benchmark in zip(combinations, benchmarks, strict=True):
+    for one, benchmark in sides:
         text = json.dumps(to_document(benchmark), sort_keys=True)
         if text in seen:
             message = f"makes two identical cells, {seen[text]} and {one.variant.label}"

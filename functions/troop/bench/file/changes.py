@@ -15,7 +15,7 @@ _OPEN = ("fleets", "parameters", "targets")
 """Mappings with keys that the author chooses. Setting a key that does not exist is refused as a misspelling, also
 within a parameter that is a mapping.
 """
-_DEPTHS = {"scale": 2, "matrix": 1}
+_DEPTHS = {"scale": 2, "matrix": 1, "baseline": 1}
 """Mappings whose keys contain dots like the keys of changes, and the number of steps that lead into them."""
 
 
@@ -28,7 +28,7 @@ def apply_changes(
     Args:
         document: with a valid structure.
         changes: value by key. A key leads through mappings by their keys, to phases and artifacts by their names, to
-            volumes by their position (0 is the first). The rest after ``matrix`` and ``scale.NAME`` is one key.
+            volumes by their position (0 is the first). One key follows ``matrix``, ``baseline`` and ``scale.NAME``.
         at: where the changes are written, for the problems.
         fixed: top-level keys that cannot be changed, including everything below them.
     """
@@ -55,7 +55,7 @@ def _put(document: dict[str, Any], key: str, value: Any, fixed: Collection[str])
     if key.partition(".")[0] in fixed:
         raise _Lost("cannot be changed", "any other key")
     *way, last = _steps(key)
-    if way in (["matrix"], ["traffic"]):
+    if way in (["matrix"], ["traffic"], ["baseline"]):
         document.setdefault(way[0], {})
     place: list[str | int] = []
     inner: Any = document

@@ -140,8 +140,20 @@ PARAMETER = Checked(
 )
 
 
-_LONGEST_VALUE = 200
-"""Maximum characters of a matrix value: labels of cells contain it."""
+LONGEST_VALUE = 200
+"""Maximum characters of a value that labels of cells and points contain."""
+
+
+def _labelled(value: Any) -> Any:
+    parsed = _parameter(value)
+    if len(json.dumps(parsed, allow_nan=False)) > LONGEST_VALUE:
+        raise ValueError
+    return parsed
+
+
+_KINDS = "text, a number, true or false, a list of these, or a mapping to these"
+VALUE = Checked(_labelled, f"{_KINDS}, of at most {LONGEST_VALUE} characters", PARAMETER.schema)
+"""A value of a parameter or of another key, by which labels tell cells and points apart."""
 
 
 def values(most: int) -> Checked:
@@ -150,15 +162,11 @@ def values(most: int) -> Checked:
     def parse(raw: Any) -> list[Any]:
         if not isinstance(raw, list) or not 0 < len(raw) <= most:
             raise ValueError
-        parsed = [_parameter(value) for value in raw]
-        texts = [json.dumps(value, allow_nan=False) for value in parsed]
-        if any(len(text) > _LONGEST_VALUE for text in texts) or len(set(map(identity, parsed))) < len(parsed):
+        parsed = list(map(_labelled, raw))
+        if len(set(map(identity, parsed))) < len(parsed):
             raise ValueError
         return parsed
 
-    allowed = (
-        f"a list of 1 to {most} different values: text, a number, true or false, a list of these, or a mapping to "
-        f"these, of at most {_LONGEST_VALUE} characters"
-    )
+    allowed = f"a list of 1 to {most} different values: {VALUE.allowed}"
     schema = {"type": "array", "minItems": 1, "maxItems": most, "uniqueItems": True, "items": PARAMETER.schema}
     return Checked(parse, allowed, schema)

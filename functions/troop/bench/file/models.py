@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Annotated, Any
 
+from troop.bench.definition.baseline import on_same_nodes, paired
 from troop.bench.definition.definition import (
     INSTANCE_TYPE,
     READ,
@@ -36,7 +38,7 @@ from troop.bench.definition.keys import (
 from troop.bench.definition.money import S3_GETS, S3_PUTS, STORAGE, Price
 from troop.bench.file import money_keys
 from troop.bench.file.allowed_values import ALLOWED
-from troop.bench.file.fields import PARAMETER, Part, described, model_of, plain_values, values
+from troop.bench.file.fields import PARAMETER, VALUE, Part, described, model_of, plain_values, values
 from troop.bench.file.phase_limits import MOST_LIMITS, LimitIn
 from troop.bench.file.points import KEY, POINTS
 from troop.bench.file.searches import SearchIn
@@ -118,6 +120,8 @@ MOST_CELLS, MOST_REPETITIONS, MOST_PARALLEL = 200, 200, 50
 _REPETITIONS, _PARALLEL = whole(1, MOST_REPETITIONS), whole(1, MOST_PARALLEL)
 _CHANGED = matching(r"[^\x00-\x20\x7f]{1,200}", "the key of a value, such as parameters.threads")
 _VALUES = values(MOST_CELLS)
+MOST_BASELINE = 10
+_VERSION = matching(r"[^\x00-\x1f\x7f]{0,100}", "text of at most 100 characters, on one line")
 
 
 class VolumeIn(model_of(Volume)):  # type: ignore[misc]
@@ -230,6 +234,7 @@ class PhaseIn(model_of(Phase)):  # type: ignore[misc]
     between: BetweenIn | None = described(
         "a mapping with script, roles, timeout and expected",
         "A script that runs before each point but the first, to restore the state",
+        "With a baseline on the same nodes, it also runs before the first.",
         default=None,
     )
     nodes: dict[Annotated[str, ROLE], Annotated[str, KEY]] = described(
@@ -258,23 +263,25 @@ class PhaseIn(model_of(Phase)):  # type: ignore[misc]
         default=None,
     )
 
-    @property
-    def _has_several_points(self) -> bool:
-        return self.search is not None or max(len(self.points), 1) * self.repeat > 1
-
-    def build(self) -> Phase:
-        return Phase(
+    def build(self, parameters: Mapping[str, Any], baseline: Mapping[str, Any]) -> Phase:
+        """Returns the phase, with its points in pairs if the baseline is measured on the same nodes."""
+        phase = Phase(
             **plain_values(Phase, self),
             name=self.name,
             roles=tuple(self.roles),
             script=self.script,
             points=self.points,
-            between=self.between.build() if self.between and self._has_several_points else None,
+            between=self.between.build() if self.between else None,
             nodes=dict(self.nodes),
             rate=dict(self.rate),
             limits=tuple(limit.build() for limit in self.limits),
             search=self.search.build() if self.search else None,
         )
+        if phase.search:
+            return phase
+        if on_same_nodes(baseline):
+            phase = paired(phase, parameters, baseline)
+        return phase if phase.number_of_points > 1 else replace(phase, between=None)
 
 
 class ArtifactIn(Part):
@@ -490,24 +497,36 @@ class BenchmarkIn(Part):
         _REPETITIONS, "Number of runs of each combination, each on new nodes", default=1
     )
     parallel: Annotated[int, _PARALLEL] = described(_PARALLEL, "Number of cells that run at the same time", default=1)
+    baseline: dict[Annotated[str, _CHANGED], Annotated[Any, VALUE]] = described(
+        f"a mapping of at most {MOST_BASELINE} keys such as parameters.version to values",
+        "What to compare the file with, in the same run",
+        f"A value is {VALUE.allowed}. If all keys are parameters, both are measured on the same nodes, one after the "
+        "other. Otherwise each has cells of its own.",
+        default={},
+        max_length=MOST_BASELINE,
+    )
+    version: Annotated[str, _VERSION] = described(
+        _VERSION, "Version of what it measures, such as a commit", "Troop shows it, and does not use it.", default=""
+    )
 
-    def _settings(self, searched: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    def _settings(self, phases: Iterable[Phase], searched: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Yields the parameters of the cell and of its points; a search may reach each of the ``searched`` values."""
         yield self.parameters
-        for phase in self.phases:
+        for phase in phases:
             yield from ({**self.parameters, **point.parameters} for point in phase.points)
             if phase.search and (name := phase.search.parameter) in searched:
                 yield {**self.parameters, name: searched[name]}
 
     def build(self, size: str | None = None, files: tuple[str, ...] = ()) -> Benchmark:
+        phases = tuple(phase.build(self.parameters, self.baseline) for phase in self.phases)
         return Benchmark(
             name=self.name,
             description=self.description,
             expires_after=self.expires_after,
             fleets=tuple(fleet.build(role) for role, fleet in self.fleets.items()),
-            phases=tuple(phase.build() for phase in self.phases),
+            phases=phases,
             parameters=dict(self.parameters),
-            artifacts=tuple(one.build() for one in self.artifacts if one.is_needed(self._settings(one.when))),
+            artifacts=tuple(one.build() for one in self.artifacts if one.is_needed(self._settings(phases, one.when))),
             buckets=tuple(self.buckets),
             own_data=self.own_data,
             size=size,
@@ -522,4 +541,6 @@ class BenchmarkIn(Part):
                 {S3_GETS: self.traffic.s3_gets, S3_PUTS: self.traffic.s3_puts},
             ),
             targets=tuple(target.build(name) for name, target in self.targets.items()),
+            baseline=dict(self.baseline),
+            version=self.version,
         )

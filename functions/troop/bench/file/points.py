@@ -12,15 +12,13 @@ from typing import Any
 from troop.bench.definition.definition import MOST_POINTS, WARM_UP, Parameter, Point, point_parameters
 from troop.bench.definition.keys import Checked, duration, matching, written
 from troop.bench.definition.problems import Place, Problem
-from troop.bench.file.fields import PARAMETER, values
+from troop.bench.file.fields import LONGEST_VALUE, PARAMETER, VALUE, values
 from troop.shared.values import spelling
 
 MOST_POINTS_OF_RUN = 1000
 """The most points of all cells of a run: a report has a row, and values over time, for each."""
 
 KEY = matching(r"[a-z][a-z0-9_]{0,63}", "a lower-case letter, then letters, digits and underscores, at most 64 in all")
-_LONGEST = 200
-"""Maximum characters of a value, as in the matrix: labels contain it."""
 _VALUES, _WARM_UP = values(MOST_POINTS), duration("0s", "24h")
 
 
@@ -47,22 +45,15 @@ def _listed(raw: Any) -> Iterator[Point]:
     for one in raw:
         if not isinstance(one, dict) or not one:
             raise ValueError
-        parameters = {KEY.parse(name): _value(value) for name, value in one.items() if name != WARM_UP}
+        parameters = {KEY.parse(name): VALUE.parse(value) for name, value in one.items() if name != WARM_UP}
         yield Point(parameters, _WARM_UP.parse(one[WARM_UP]) if WARM_UP in one else None)
-
-
-def _value(raw: Any) -> Parameter:
-    value: Parameter = PARAMETER.parse(raw)
-    if len(json.dumps(value, allow_nan=False)) > _LONGEST:
-        raise ValueError
-    return value
 
 
 _NAMES = {"propertyNames": dict(KEY.schema), "minProperties": 1}
 POINTS = Checked(
     _parse,
     f"a mapping of parameters to lists of values, or a list of mappings of parameters (and {WARM_UP}) to values; "
-    f"together 1 to {MOST_POINTS} points, with values of at most {_LONGEST} characters",
+    f"together 1 to {MOST_POINTS} points, with values of at most {LONGEST_VALUE} characters",
     {
         "anyOf": [
             {

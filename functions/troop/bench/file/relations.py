@@ -329,13 +329,12 @@ def longest(benchmark: Benchmark) -> int:
 def _expiry(benchmark: BenchmarkIn) -> Iterator[Problem]:
     if not all(phase.search is None or searches.is_right(phase.search) for phase in benchmark.phases):
         return
-    phases = [phase.build() for phase in benchmark.phases]
-    count = sum(phase.number_of_points for phase in phases if phase.has_points)
+    cell = benchmark.build()
+    count = sum(phase.number_of_points for phase in cell.phases if phase.has_points)
     if count > MOST_POINTS:
         allowed = f"phases with at most {MOST_POINTS} points together, repeats included"
         yield Problem(("phases",), f"have {count} points", allowed)
         return
-    cell = benchmark.build()
     longest, steps = cell.longest, len(cell.steps)
     around = cell.needed - longest
     if longest + around > max(most_seconds(steps), 0):

@@ -10,6 +10,7 @@ from typing import Any
 from troop.bench.admission import estimate as estimates
 from troop.bench.admission import quotas
 from troop.bench.admission.admission import InstanceType
+from troop.bench.admission.design import design_warnings
 from troop.bench.admission.estimate import ROOT_VOLUME, Estimate, estimate
 from troop.bench.admission.images import ImageFacts
 from troop.bench.admission.merging import budget
@@ -115,6 +116,7 @@ class Estimating:
             *estimates.traffic_warnings(plan),
             *estimates.credit_warnings(plan),
             *quotas.warnings(plan, vcpus, values),
+            *design_warnings(plan),
             *(["these figures take the dearest instance type of each fleet"] if _has_fallbacks(plan) else ()),
         ]
         return Judged(

@@ -57,6 +57,20 @@ def test_a_run_has_all_its_cells_on_record_when_it_starts(half: Half) -> None:
     assert cells[7]["variant"] == {"scale": "n3", "values": {"parameters.threads": 200}, "repetition": 2}
 
 
+def test_a_run_stores_which_of_candidate_and_baseline_begins(half: Half) -> None:
+    definition = scaled(2, 3, repetitions=4, baseline={"parameters.threads": 8})
+    status, run = post(definition=definition)
+    assert (status, run["cells"]) == (202, 8)
+    plan = from_plan_document(json.loads(half.objects()[f"runs/{run['run']}/plan.json"]))
+    first = [(cell.variant.scale, cell.benchmark.phases[-1].points[0].parameters["threads"]) for cell in plan.cells]
+    assert sorted(first) == sorted(
+        (step, threads) for step in ("n2", "n3") for threads in (8, FILE["parameters"]["threads"]) for _ in range(2)
+    )
+    stored = json.loads(half.objects()[f"runs/{run['run']}/definition.json"])
+    assert stored["baseline"] == {"parameters.threads": 8}
+    assert post(definition=definition)[0] == 200
+
+
 def test_a_key_stands_for_the_same_cells(half: Half) -> None:
     assert post(definition=scaled(2, 3))[0] == 202
     assert post(definition=scaled(2, 3))[0] == 200
@@ -86,6 +100,7 @@ def test_the_limit_of_nodes_is_for_those_there_are_at_a_time(half: Half) -> None
             {"scale": {"a": {}, "b": {"fleets.drivers.instance_type": "c7g.huge"}}},
             "scale.b.fleets.drivers.instance_type",
         ),
+        ({"baseline": {"fleets.drivers.instance_type": "c7g.huge"}}, "baseline.fleets.drivers.instance_type"),
         (
             {"artifacts": [{"name": "d", "source": "./d", "sha256": "0f" * 32}], "repetitions": 2},
             "artifacts.0.sha256",

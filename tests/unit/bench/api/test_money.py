@@ -278,6 +278,19 @@ def test_small_quota_refuses_and_unknown_quota_admits(half: Half, market: Market
     assert post()[0] == 202
 
 
+def test_estimate_counts_both_sides_of_a_comparison_and_warns_of_a_weak_one(half: Half) -> None:
+    alone, points = estimate(), estimate(baseline={"parameters.threads": 8})
+    assert points["seconds"] > alone["seconds"]
+    assert any(one.startswith("a single pair has no interval") for one in points["warnings"])
+    assert any(one.startswith("nothing restores the state") for one in points["warnings"])
+    cells = estimate(baseline={"fleets.drivers.count": 1}, repetitions=2, expires_after="168h", sizes={})
+    assert [cell["label"] for cell in cells["cells"]] == [
+        *("fleets.drivers.count=2", "fleets.drivers.count=1"),
+        *("fleets.drivers.count=2, #2", "fleets.drivers.count=1, #2"),
+    ]
+    assert not any("pair" in one for one in cells["warnings"])
+
+
 def test_late_price_is_a_warning_and_blocks_nothing(
     half: Half, market: Market, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,6 +42,25 @@ def test_limits_of_the_checkouts_settings_are_warned_of_without_aws(run: Run, fi
     assert json.loads(run("bench", "validate", str(file), "--json").stdout)["warnings"] == []
 
 
+def test_validate_states_the_design_of_a_comparison(run: Run, file: Path) -> None:
+    words = ("--set", "baseline.parameters.threads=8", "--set", "repetitions=3", "--set", "version=0012")
+    result = run("bench", "validate", str(file), *words)
+    sentence = "3 pairs of points on the same nodes, in balanced order; compared with threads=8"
+    warning = "nothing restores the state before each point of the phase measure: set its between"
+    output = result.stderr.replace("\n", " ")
+    assert sentence in output
+    assert warning in output
+    document = json.loads(run("bench", "validate", str(file), *words, "--json").stdout)
+    assert (document["design"], document["warnings"]) == (sentence, [warning])
+    assert (document["benchmark"]["baseline"], document["benchmark"]["version"]) == ({"parameters.threads": 8}, "0012")
+    assert "pair" not in run("bench", "validate", str(file)).output
+
+
+@pytest.mark.parametrize("text", ["1.10", "0123456", "true", "9f3c2ab", "12e4"])
+def test_version_is_as_it_is_written(text: str) -> None:
+    assert bench_files.assignments([f"version={text}"]) == {"version": text}
+
+
 def test_reports_beside_a_benchmark_go_to_no_node(run: Run, file: Path) -> None:
     head = (TEMPLATES / "layout.html").read_text(encoding="utf-8").split("</title>")[0]
     for name in ("troop-report-20261126-120000-0badcafe.html", "compared.html"):

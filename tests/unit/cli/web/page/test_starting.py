@@ -56,7 +56,7 @@ def choose(looking: Looking, sent: list[tuple[str, dict[str, Any]]], admitted: i
     """Chooses a benchmark of the catalogue, waits until each size has an estimate, and forgets these requests."""
     page = looking.go("start")
     page.get_by_label("Benchmark").select_option("s3-range-read")
-    expect(page.locator(".card").filter(has_text=re.compile("nodes? · about|Refused"))).to_have_count(4)
+    expect(page.locator(".card").filter(has_text=re.compile("nodes? · about|Refused"))).to_have_count(5)
     expect(page.get_by_role("radio", checked=True)).to_have_count(admitted)
     sent.clear()
     return page
@@ -180,7 +180,7 @@ def test_own_files_start_and_their_problems_name_no_folder_of_the_command(
     page.get_by_label("Files").set_input_files([path for path in whole if path.name != files.NAME])
     expect(page.get_by_role("alert")).to_contain_text("Choose benchmark.yaml")
     page.get_by_label("Files").set_input_files(whole)
-    expect(page.locator(".card").filter(has_text="nodes")).to_have_count(4)
+    expect(page.locator(".card").filter(has_text="nodes")).to_have_count(5)
     page.get_by_role("button", name="Check and estimate").click()
     expect(page.get_by_role("button", name="Start the run")).to_be_visible()
     names = {path.name for path in whole} - {files.NAME}
@@ -250,7 +250,7 @@ def test_combined_sizes_of_a_run_are_those_of_the_next(
     expect(page.get_by_role("heading", name="What would start")).to_be_visible()
     assert [body["size"] for _, body in sent] == ["x86,local"]
     page.get_by_label("Benchmark").select_option("s3-range-read")
-    expect(page.locator(".card").filter(has_text="node")).to_have_count(4)
+    expect(page.locator(".card").filter(has_text="node")).to_have_count(5)
     expect(page.get_by_role("radio", name="x86")).to_have_count(0)
     expect(page.get_by_role("radio", checked=True)).to_have_count(1)
 

@@ -13,7 +13,7 @@ from typing import Any
 from troop.bench.records.history import Beside, Change, Figure, Series
 from troop.bench.records.line import Line, changes
 from troop.shared import moments
-from troop.shared.formatting import counted, milliseconds, percent, plain, share
+from troop.shared.formatting import NOTHING, counted, milliseconds, percent, plain, share
 
 
 class Period(StrEnum):
@@ -99,6 +99,7 @@ def document(
             {
                 "measurement": list(one.measurement),
                 "baseline": dict(one.baseline),
+                "noise": one.noise,
                 "values": [
                     {
                         "run": value.line.run,
@@ -195,6 +196,7 @@ def _shown(one: Series, places: Mapping[str, int], where: tzinfo | None, run: st
         "topic": " · ".join(one.measurement[:-1]) + (f", against {one.against}" if one.baseline else ""),
         "size": one.size,
         "against": one.against,
+        "noise": NOTHING if one.noise is None else share(one.noise),
         "places": [places[value.line.run] for value in one.values],
         "values": [value.own for value in one.values],
         "texts": [number(value.own, one.figure) for value in one.values],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from statistics import median
 from typing import Any
@@ -11,6 +11,7 @@ from cli.chaos import course
 from cli.chaos.stage_times import stage_seconds
 from troop.chaos.slowness import RECENT, Compared, Slowness, likeness, usual
 from troop.shared import moments
+from troop.statistics.change_points import change_points, strength_among
 
 DAYS = 365
 LAST = 10
@@ -18,6 +19,11 @@ LAST = 10
 LATELY_DAYS = 30
 MOST_SLOWER = 3
 """The most slow units that are named."""
+
+RECOVERY = "recovery"
+"""The name of the whole recovery among its stages."""
+KNOWN_TO = 5.0
+"""Seconds to which recoveries are known: smaller changes of level say nothing."""
 
 _HAPPENED = frozenset({"RUNNING", "TERMINATED", "RECOVERED", "UNRECOVERED", "GROUP_DELETED"})
 """Statuses of events in which an instance was hit."""
@@ -61,7 +67,9 @@ def recoveries(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     A recovery is slow by the unit's earlier ones by the same method. An event that has not recovered in time has no
     ``seconds``; ``stages`` has those of each stage, and ``lasting`` says that it
     counts from a lasting fault's end. ``verdict`` is its value, None without one. The usual time is None
-    while the unit has too few recoveries.
+    while the unit has too few recoveries. ``changes`` has the newest change of the whole recovery and of each stage,
+    over the recoveries that are like the newest: ``stage``, ``event_id`` and ``day`` of the first recovery after it,
+    and the levels ``before`` and ``after`` in seconds.
 
     Args:
         events: of one unit, newest first.
@@ -87,7 +95,21 @@ def recoveries(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         }
         for event in reversed(shown[:LAST])
     ]
-    return {"points": points, "usual": _usual_next(shown)}
+    return {"points": points, "usual": _usual_next(shown), "changes": list(_changes(shown))}
+
+
+def _changes(events: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    series: dict[str, list[tuple[Mapping[str, Any], float]]] = {RECOVERY: []}
+    for event in reversed(_like_newest(events)):
+        for stage, seconds in {RECOVERY: event["recovery_seconds"], **stage_seconds(event)}.items():
+            series.setdefault(stage, []).append((event, seconds))
+    strength = strength_among(len(series))
+    for stage, known in series.items():
+        for point in change_points([max(1.0, seconds) for _, seconds in known], strength)[-1:]:
+            if abs(point.after - point.before) >= KNOWN_TO:
+                first = known[point.index][0]
+                about = {"stage": stage, "event_id": first["event_id"], "day": first["day"]}
+                yield about | {"before": point.before, "after": point.after}
 
 
 def _likeness(event: Mapping[str, Any]) -> str:
@@ -96,18 +118,21 @@ def _likeness(event: Mapping[str, Any]) -> str:
 
 def _usual_next(events: Sequence[Mapping[str, Any]]) -> float | None:
     """Returns the seconds that a unit's next recovery usually takes, by the method of its newest event."""
+    return usual([event["recovery_seconds"] for event in _like_newest(events)])
+
+
+def _like_newest(events: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Returns the recoveries that can be compared with the newest event, newest first."""
     if not events:
-        return None
+        return []
     newest = moments.parse(events[0]["at"])
-    return usual(
-        [
-            event["recovery_seconds"]
-            for event in events
-            if event.get("recovery_seconds") is not None
-            and _likeness(event) == _likeness(events[0])
-            and newest - moments.parse(event["at"]) <= RECENT
-        ]
-    )
+    return [
+        event
+        for event in events
+        if event.get("recovery_seconds") is not None
+        and _likeness(event) == _likeness(events[0])
+        and newest - moments.parse(event["at"]) <= RECENT
+    ]
 
 
 def lately(events: Iterable[Mapping[str, Any]], since: date) -> dict[str, Any]:

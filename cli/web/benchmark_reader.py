@@ -281,9 +281,10 @@ def _now_and_before(lines: Sequence[Line], newest: Run) -> dict[str, Any] | None
 def _values(one: Series | None) -> dict[str, Any]:
     """Returns the values and changes of a series."""
     if one is None:
-        return {"against": "", "values": [], "changes": []}
+        return {"against": "", "noise": None, "values": [], "changes": []}
     return {
         "against": one.against,
+        "noise": one.noise,
         "values": [
             {"run": value.line.run, "at": moments.iso(value.line.at), "value": value.own, "ratio": value.ratio}
             for value in one.values

@@ -211,10 +211,11 @@ def history_page(history: Mapping[str, Any], script: str) -> str:
             Values times ``scale``, with the suffix, are what people read. Runs have ``run``, ``at`` and ``version`` as
             people read them, ``wall`` (milliseconds of the wall clock since 1970), ``hour`` with a fraction and
             ``weekday`` from 0. Versions have a run's ``place``, ``size``, and ``texts``: what changed there. A series
-            has ``name``, ``topic`` (without the operation), ``size``, ``against`` (the baseline), ``places`` of its
-            runs, ``values`` and their ``texts``, ``ratios``; ``changes`` with ``place``, ``levels``, ``before``,
-            ``after``, ``text``, ``is_worse``, ``lasts`` and ``beside``; and groups ``by_hour`` and ``by_weekday``
-            with ``period``, ``runs``, ``median``, ``lowest``, ``highest`` as text, ``place`` and ``number``.
+            has ``name``, ``topic`` (without the operation), ``size``, ``against`` (the baseline), ``noise`` as text,
+            ``places`` of its runs, ``values`` and their ``texts``, ``ratios``; ``changes`` with ``place``, ``levels``,
+            ``before``, ``after``, ``text``, ``is_worse``, ``lasts`` and ``beside``; and groups ``by_hour`` and
+            ``by_weekday`` with ``period``, ``runs``, ``median``, ``lowest``, ``highest`` as text, ``place`` and
+            ``number``.
         script: as of :func:`report_page`.
     """
     drawn = ("name", "topic", "size", "against", "places", "values", "ratios")

@@ -92,13 +92,13 @@ def change_points(values: Sequence[float], strength: float = STRENGTH) -> list[C
     logs = [math.log(value) for value in values]
     if len(logs) < 2 * LEAST:
         return []
-    noise = neighbours = max(_neighbour_noise(logs), ALIKE)
+    spread = neighbours = max(_neighbour_noise(logs), ALIKE)
     tried: list[list[int]] = []
-    while (steps := _settled(logs, _search(logs, noise, strength), noise, strength)) not in tried and len(
+    while (steps := _settled(logs, _search(logs, spread, strength), spread, strength)) not in tried and len(
         tried
     ) < ROUNDS:
         tried.append(steps)
-        noise = max(_around(logs, steps, neighbours), ALIKE)
+        spread = max(_around(logs, steps, neighbours), ALIKE)
     levels = [_level(logs[begin:end], neighbours) for begin, end in pairwise((0, *steps, len(logs)))]
     return [
         ChangePoint(index, math.exp(before), math.exp(after))
@@ -110,6 +110,13 @@ def strength_among(series: int) -> float:
     """Returns the strength with which so many series together have as few false alarms as one with :data:`STRENGTH`."""
     normal = NormalDist()
     return STRENGTH if series <= 1 else -normal.inv_cdf(normal.cdf(-STRENGTH) / series)
+
+
+def relative_noise(values: Sequence[float]) -> float | None:
+    """Returns by how much positive values differ apart from changes of their level: the relative standard deviation, as
+    neighbours show it. None with fewer than :data:`LEAST`.
+    """
+    return None if len(values) < LEAST else _neighbour_noise([math.log(value) for value in values])
 
 
 def _neighbour_noise(logs: Sequence[float]) -> float:

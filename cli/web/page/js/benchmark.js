@@ -5,7 +5,7 @@ import { get } from "./api.js";
 import { chart } from "./charts.js";
 import { badge, field, fill, h, heading, headline, link, loading, name, problem, refreshButton, select, table } from "./dom.js";
 import { loaded, loadedLine } from "./freshness.js";
-import { clock, cost, count, day, kind, moment, money, share, words } from "./format.js";
+import { clock, cost, count, day, kind, moment, money, share, short, words } from "./format.js";
 import { changeText, comparing, elapsed, figureText, monthCost, monthName, plan, primary, report, runAddress, startAddress, started } from "./run_list.js";
 
 const OLD = 600_000; // milliseconds, after which the view is marked as old
@@ -86,6 +86,7 @@ export async function show(main, signal, benchmark) {
       !last && h("p", { class: "muted" }, measured ? `No run has ${title(answer.figure).toLowerCase()}.` : "No run has results yet."),
       last && h("p", { class: "large" }, h("strong", {}, figureText(last.value, answer.figure)), " ", difference && h("span", { class: "muted" }, difference === "no change" ? "as in the run before" : `${difference} against the run before`)),
       values.length >= LEAST && h("p", { class: "muted small" }, range(values.slice(0, -1), answer.figure)),
+      answer.noise !== null && h("p", { class: "muted small" }, `Noise: without a change, runs differ by about ${short(answer.noise * 100)} %${answer.against ? " in their ratio to the baseline" : ""}.`),
       last && measurements.length === 1 && h("p", { class: "muted small" }, name(measurement)),
       last && answer.changes.length > 0 && h("ul", { class: "plain" }, [...answer.changes].reverse().map(changed)),
       last && (values.length < LEAST ? h("p", { class: "muted" }, `${share(values.length, values.length, "run")} with this figure; a chart appears from ${LEAST} on.`) : curve(answer)),

@@ -18,8 +18,9 @@ const spans = ({ stages }) => Object.entries(stages).map(([span, seconds]) => `$
  * The last recoveries of a unit, side by side, against its usual time.
  * @param {Array<object>} points as ui/recoveries has them, oldest first; without `seconds`: not recovered in time
  * @param {number|null} usual seconds; null while too few recoveries are known
+ * @param {Array<object>} changes as ui/recoveries has them: since when recoveries, and which stages, take another time
  */
-export function recoveries(points, usual) {
+export function recoveries(points, usual, changes = []) {
   const newest = points.toReversed();
   const to = (one, ...content) => h("a", { href: eventAddress(one.event_id) }, ...content);
   if (points.length < ENOUGH) return h("ul", { class: "states" }, newest.map((one) => h("li", {}, to(one, shortDay(one.day)), ": ", inWords(one))));
@@ -33,6 +34,8 @@ export function recoveries(points, usual) {
   const drawn = fitted(text, (width) => picture(points, usual, width, { missing, judged: judged.length > 0 }));
   drawn.classList.add("last");
   return [
+    changes.map((one) => h("p", { class: one.stage === "recovery" && one.after > one.before ? "problem" : "muted" },
+      `${one.after > one.before ? "Slower" : "Faster"} since `, to(one, longDay(one.day)), `: ${SPANS[one.stage] ?? one.stage} ${recoveryTime(one.after)} in place of ${recoveryTime(one.before)}.`)),
     drawn,
     h("ul", { class: "key" },
       seen.map((span) => h("li", { class: span }, SPANS[span])),

@@ -365,8 +365,8 @@ function recoveryPanel(unit, signal) {
   async function load() {
     fill(result, loading("the recoveries"));
     try {
-      const { points, usual } = await get("ui/recoveries", { unit }, signal);
-      fill(result, points.length ? recoveries(points, usual) : h("p", { class: "muted" }, "There are none yet: no instance of the unit was hit."));
+      const { points, usual, changes } = await get("ui/recoveries", { unit }, signal);
+      fill(result, points.length ? recoveries(points, usual, changes) : h("p", { class: "muted" }, "There are none yet: no instance of the unit was hit."));
     } catch (error) {
       if (!signal.aborted) fill(result, problem(error, load));
     }

@@ -17,7 +17,7 @@ from troop.bench.definition.plan import shown_value
 from troop.bench.records import line as lines
 from troop.bench.records.line import Figures, Line
 from troop.measure.operations import TOTAL
-from troop.statistics.change_points import LEAST, change_points, strength_among
+from troop.statistics.change_points import LEAST, change_points, relative_noise, strength_among
 
 LEAST_RUNS = 2 * LEAST
 """The fewest runs in which a change point can be found."""
@@ -154,6 +154,11 @@ class Series:
     @property
     def name(self) -> str:
         return " · ".join(self.measurement) + (f", against {self.against}" if self.baseline else "")
+
+    @property
+    def noise(self) -> float | None:
+        """By how much runs differ without a change, as a share; None with few runs, and of errors."""
+        return None if self.figure is Figure.ERRORS else relative_noise([one.judged for one in self.values])
 
     @property
     def regression(self) -> Change | None:

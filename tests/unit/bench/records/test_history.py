@@ -184,6 +184,13 @@ def test_many_series_have_as_few_false_alarms_as_one() -> None:
     assert not [one.name for one in histories(lines, Figure.THROUGHPUT) if one.changes]
 
 
+def test_noise_is_what_runs_differ_by_without_the_change() -> None:
+    one = sole(nights(60, step))
+    assert one.noise == pytest.approx(0.01, rel=0.3)
+    assert sole([line(0, figures(Values(1.0)))]).noise is None
+    assert sole(nights(20, step), Figure.ERRORS).noise is None
+
+
 def test_main_series_is_that_of_nodes_which_generate_load() -> None:
     every = [
         figures(Values(900.0), role="servers"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -22,6 +23,7 @@ from tests.patience import PATIENCE
 from tests.unit.cli.conftest import ARN, event
 from tests.unit.cli.web.page_world import Ahead, World, _deployed, run, termination
 from troop.chaos.slowness import ENOUGH
+from troop.shared import moments
 
 DENIED = Answer(403, {"Message": "User: x is not authorized to perform: y"})
 
@@ -181,6 +183,43 @@ def test_recovery_of_more_than_a_year_before_does_not_count() -> None:
     for day, slow in (("2026-11-20", True), ("2026-11-21", False)):
         document = year.recoveries([event("web", day, recovery_seconds=300.0), *reversed(earlier)])
         assert document["points"][-1]["slow"] == slow
+
+
+def test_recovery_and_the_stage_that_became_slower_are_named_with_their_first_event() -> None:
+    source, began = random.Random(5), datetime(2026, 9, 1, 9, tzinfo=UTC)
+    events = []
+    for n in range(40):
+        hit = began + timedelta(days=n)
+        launched, boot = source.gauss(10, 0.5), source.gauss(90 if n >= 25 else 40, 2)
+        ends = [moments.iso(hit + timedelta(seconds=seconds)) for seconds in (launched, launched + boot)]
+        stages: dict[str, Any] = {
+            "noticed": None,
+            "launched": ends[0],
+            "running": None,
+            "in_service": ends[1],
+            "healthy": [],
+        }
+        events.append(
+            event("web", str(hit.date()), recovery_seconds=launched + boot, recovered_at=ends[1], stages=stages)
+            | {"terminated_at": moments.iso(hit)}
+        )
+    document = year.recoveries(events[::-1])
+    assert [(one["stage"], one["day"]) for one in document["changes"]] == [
+        ("recovery", "2026-09-26"), ("in_service", "2026-09-26")
+    ]  # fmt: skip
+    assert document["changes"][0]["event_id"] == events[25]["event_id"]
+    assert (document["changes"][1]["before"], document["changes"][1]["after"]) == (
+        pytest.approx(40, rel=0.05), pytest.approx(90, rel=0.05)
+    )  # fmt: skip
+    assert year.recoveries(events[24::-1])["changes"] == []
+    drained = event("web", "2026-11-01", method="drain", recovery_seconds=50.0)
+    assert year.recoveries([drained, *events[::-1]])["changes"] == [], "only recoveries alike are compared"
+
+
+def test_change_below_what_is_known_of_recoveries_is_none() -> None:
+    first = date(2026, 9, 1)
+    events = [event("web", str(first + timedelta(days=n)), recovery_seconds=9.0 if n > 20 else 5.0) for n in range(40)]
+    assert year.recoveries(events[::-1])["changes"] == []
 
 
 def test_the_next_tick_skips_closed_days_and_settings_are_read_once() -> None:

@@ -140,6 +140,7 @@ def test_change_point_is_marked_and_listed_with_its_run(looking: Looking) -> Non
     panel = page.get_by_role("region", name="Figure over time")
     chart = panel.get_by_role("img", name=re.compile("Throughput of 21 runs.*, 1 change point$"))
     expect(chart).to_be_visible()
+    expect(panel).to_contain_text("Noise: without a change, runs differ by about 0.1")
     expect(panel.get_by_role("listitem")).to_have_count(1)
     expect(panel.get_by_role("listitem")).to_contain_text("10 % from 20,033/s to 18,027/s since")
     expect(panel.get_by_role("link", name=runs[11])).to_have_attribute("href", f"#/runs/{runs[11]}")

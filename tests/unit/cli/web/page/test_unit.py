@@ -203,6 +203,15 @@ def test_a_recovery_is_a_stack_of_its_stages_with_its_verdict_below(looking: Loo
     expect(key.filter(has_text="hypothesis broken")).to_be_visible()
 
 
+def test_slower_recoveries_say_since_when(looking: Looking) -> None:
+    looking.world.events = [recovered((95.0 if n <= 12 else 60.0) + n % 3, n) for n in range(1, 31)]
+    panel = looking.go("units/web").get_by_role("region", name="Last recoveries")
+    expect(panel.locator(".problem")).to_have_text(
+        "Slower since Wednesday, November 11, 2026: recovery 1m 35s in place of 1m 00s."
+    )
+    expect(panel.locator(".problem").get_by_role("link")).to_have_attribute("href", re.compile("2026-11-11"))
+
+
 def test_few_recoveries_are_words_and_load_no_chart_library(looking: Looking) -> None:
     held = {"verdict": termination("web")["verdict"]}
     lost = event("web", day(2), status="UNRECOVERED")

@@ -230,6 +230,12 @@ def test_candidate_and_baseline_take_turns_on_the_same_nodes(deployment: Deploym
     assert sorted(orders, key=str) == [[{"threads": 2}, {"threads": 4}], [{"threads": 4}, {"threads": 2}]]
     assert [sum(one["kind"] == "instance" for one in detail["resources"])] == [2]
     assert_nothing_left(deployment, detail)
+    comparison = troop(deployment, "compare", detail["run"]["run"])
+    (row,) = comparison["rows"]
+    assert (comparison["source"], comparison["baseline"], row["method"]) == ("cell", "threads=2", "paired t")
+    assert (row["a"]["repetitions"], row["low"] <= row["ratio"] <= row["high"]) == (2, True)
+    (against,) = troop(deployment, "report", detail["run"]["run"])["ratios"]
+    assert (against["figures"][0]["ratio"], len(against["figures"][0]["pairs"])) == (row["ratio"], 2)
 
 
 def test_a_dashboard_shows_it_and_how_to_get_its_report(deployment: Deployment, detail: dict[str, Any]) -> None:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from cli.bench import cells
+from cli.bench import cells, detecting
+from cli.bench.detecting import Noise
 from cli.bench.files import Source
 from cli.client.bench_client import BenchClient, RefusedFileError
+from cli.shared.errors import CliError
 from troop.bench.admission import merging
+from troop.bench.definition.money import shown
 from troop.shared.formatting import counted, duration
+
+RECORDED = 100
+"""The newest runs on record from which the noise of a benchmark is computed."""
 
 
 def describe(source: Source) -> str:
@@ -44,6 +51,32 @@ def estimate(client: BenchClient, source: Source, size: str | None, changes: Map
         return client.estimate(_request(source, size, changes))
     except RefusedFileError as refused:
         raise source.refused(refused.problems) from None
+
+
+def noises(client: BenchClient, source: Source) -> list[Noise]:
+    """Computes the noise of a file's measurements from the runs on record.
+
+    Raises:
+        CliError: the deployment cannot be reached, or has no history.
+    """
+    lines, plan = client.history(source.benchmark.name, RECORDED), source.plan
+    return detecting.noises(lines, not plan.has_pairs, detecting.plan_filter(plan))
+
+
+def detects(client: BenchClient, source: Source, cost_estimate: Mapping[str, Any]) -> str:
+    """Says what a file's comparison with its baseline detects at which cost, from the runs on record; "" without a
+    baseline, and where to look if too few pairs are known.
+    """
+    if not source.plan.baseline:
+        return ""
+    try:
+        known = detecting.deciding(noises(client, source))
+    except CliError:  # an estimate needs no history
+        known = None
+    if known is None:
+        return "what this comparison detects is unknown: `troop bench noise` says what to run"
+    design = replace(detecting.design_of(source.plan), cost=float(cost_estimate["expected"]))
+    return detecting.sentence(known, design, lambda amount: shown(amount, cost_estimate["currency"], up=True))
 
 
 def start(

@@ -43,6 +43,7 @@ class Commands(LazyGroup):
             "cli.commands.bench_history:history",
             "Show a figure of a benchmark over its recorded runs, and where it changed.",
         ),
+        "noise": ("cli.commands.bench_noise:noise", "Show which changes a comparison detects, and at which cost."),
         "watch": (
             "cli.commands.bench_watch:watch",
             "Watch what a run does right now: rates, times, errors, processors, and the time left.",
@@ -179,12 +180,15 @@ def estimate(
         values = checking.accepting(bench_files.assignments(changes or []), accept)
         size = _size(sizes)
         source = bench_files.load(file, size, values)
-        cost_estimate = starting.estimate(connection(ctx).client.benchmarks, source, size, values)
+        client = connection(ctx).client.benchmarks
+        cost_estimate = starting.estimate(client, source, size, values)
     if not as_json:
         show.say(starting.merge(source))
     bench_money.tell(cost_estimate, as_json)
     if not as_json:
         _tell_order(source)
+        if detected := starting.detects(client, source, cost_estimate):
+            show.say(detected)
 
 
 def _tell_order(source: Source) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from cli.bench import comparing, report_source
+from cli.bench import comment, comparing, report_source
 from cli.bench.pairing import Chosen, sides_of, succeeded
 from cli.bench.pricing import AWS, Pricing, Source, Term, prices_of, roles_of
 from cli.client.bench_client import NoReportError
@@ -57,6 +57,10 @@ def compare(
         ),
     ] = None,
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also write it as a page.")] = None,
+    markdown: Annotated[
+        Path | None,
+        typer.Option("--markdown", metavar="FILE", help="Also write a short text for a pull request on GitHub."),
+    ] = None,
     fail_below: Annotated[
         float | None,
         typer.Option(
@@ -110,6 +114,8 @@ def compare(
         comparison = comparing.compare(*sides, now=now, version=VERSION, fail_below=fail_below, pricing=pricing)
         if html is not None:
             _write(html, _page(comparison, *sides))
+        if markdown is not None:
+            _write(markdown, comment.markdown(comparison))
         if as_json:
             show.document(comparison.model_dump(mode="json"))
         else:
@@ -184,9 +190,9 @@ def _page(comparison: Comparison, a: Chosen, b: Chosen | None = None) -> str:
     return comparison_page(comparison, chart_script(), succeeded(sides.a), succeeded(sides.b))
 
 
-def _write(path: Path, page: str) -> None:
+def _write(path: Path, text: str) -> None:
     try:
-        path.write_text(page, encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise CliError(Exit.FAILED, f"{path} cannot be written: {error.strerror or error}") from None
     show.note(f"written: {path}")

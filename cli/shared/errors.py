@@ -31,7 +31,7 @@ class Exit(IntEnum):
     API_FAILED = 12, "the API failed, or its answer makes no sense"
     NOT_CONFIRMED = 13, "not confirmed"
     LIMITS_MISSED = 14, "the results of a benchmark do not hold the limits of its file"
-    UNKNOWN = 15, "nothing is known: `troop bench compare --fail-below` has no pairs to decide it"
+    UNKNOWN = 15, "unknown: too few pairs for `troop bench compare --fail-below` or `troop bench noise`"
     WORSE = 16, "`troop bench history --fail-on-change`: a figure became worse, and still is"
     INTERRUPTED = 130, "interrupted by Ctrl-C"
 

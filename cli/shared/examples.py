@@ -72,6 +72,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "troop bench history s3-range-read --figure p99 --html history.html",
         "troop bench history s3-range-read --fail-on-change",
     ),
+    "bench noise": ("troop bench noise s3-range-read --size compare", "troop bench noise nightly-reads --json"),
     "bench schedule": (
         "troop bench schedule disk-io --every '6 hours'",
         "troop bench schedule my-benchmark --name nightly --cron '0 3 ? * MON-FRI *' --zone Europe/Berlin",

@@ -15,6 +15,10 @@ from troop.bench.definition.definition import Phase, Point, identity
 PARAMETERS = "parameters."
 """The beginning of keys that name a parameter."""
 
+ITSELF = "parameters.aa"
+"""A baseline that compares a benchmark with itself on the same nodes: no script reads it, and no file needs to have it.
+"""
+
 
 def on_same_nodes(baseline: Mapping[str, Any]) -> bool:
     """Checks whether candidate and baseline are points of the same cells; if not, they are cells of the same rounds,

@@ -8,12 +8,13 @@ import copy
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from troop.bench.definition.baseline import ITSELF
 from troop.bench.definition.problems import MOST_PROBLEMS, Place, Problem, shown
 
 _FIXED = ("name", "sizes")
 _OPEN = ("fleets", "parameters", "targets")
 """Mappings with keys that the author chooses. Setting a key that does not exist is refused as a misspelling, also
-within a parameter that is a mapping.
+within a parameter that is a mapping. :data:`ITSELF` is none.
 """
 _DEPTHS = {"scale": 2, "matrix": 1, "baseline": 1}
 """Mappings whose keys contain dots like the keys of changes, and the number of steps that lead into them."""
@@ -65,7 +66,7 @@ def _put(document: dict[str, Any], key: str, value: Any, fixed: Collection[str])
         inner = inner[position]
     if not isinstance(inner, dict):
         raise _Lost(f"leads into {shown(inner)}", "the key of a value, such as phases.NAME.timeout")
-    if way and way[0] in _OPEN and (len(way) == 1 or way[0] == "parameters"):
+    if way and way[0] in _OPEN and (len(way) == 1 or way[0] == "parameters") and key != ITSELF:
         _position(inner, last)
     inner[last] = copy.deepcopy(value)
     return (*place, last)

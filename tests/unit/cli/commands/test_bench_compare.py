@@ -203,6 +203,15 @@ def test_comparison_is_written_as_a_page(run: Run, tmp_path: Path) -> None:
     assert "cannot be written" in result.stderr
 
 
+def test_a_regression_is_written_for_a_pull_request(run: Run, tmp_path: Path) -> None:
+    comment = tmp_path / "comment.md"
+    result = run("bench", "compare", OLD, NEW, "--fail-below", "0.95", "--markdown", str(comment))
+    assert result.exit_code == Exit.FAILED
+    text = comment.read_text(encoding="utf-8")
+    assert text.startswith("**Failed. Of 1 row: B does less in 1. 1 regression below the limit of 0.95.**")
+    assert "| `read of drivers in measure` | 0.798 | 0." in text
+
+
 @pytest.mark.parametrize(
     "error", [CliError(Exit.FAILED, "damaged"), NoReportError("has no report", False), OSError("denied")]
 )

@@ -135,11 +135,7 @@ def keys(report: Report) -> list[Key]:
 def _within_limits(report: Report) -> Report:
     """Returns the report with what the run is about: the candidate, if there is a baseline."""
     split = halves(report.cells, report.baseline)
-    cells = [
-        cell.model_copy(update={"phases": [one for one in cell.phases if not points.is_beyond(cell, one)]})
-        for cell in (split.candidate if split else report.cells)
-    ]
-    return report.model_copy(update={"cells": cells})
+    return points.within_limits(report.model_copy(update={"cells": split.candidate}) if split else report)
 
 
 def _succeeded(report: Report) -> Key:

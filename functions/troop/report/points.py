@@ -107,6 +107,15 @@ def is_beyond(cell: Cell, phase: Phase) -> bool:
     return any(one.phase == phase.phase for one in cell.searches) and not all(one.held for one in phase.limits)
 
 
+def within_limits(report: Report) -> Report:
+    """Returns the report without the points of searches that did not hold the limits."""
+    cells = [
+        cell.model_copy(update={"phases": [one for one in cell.phases if not is_beyond(cell, one)]})
+        for cell in report.cells
+    ]
+    return report.model_copy(update={"cells": cells})
+
+
 def shares_nodes(cell: Cell) -> bool:
     """Checks whether a cell has several points."""
     return sum(phase.point is not None for phase in cell.phases) > 1

@@ -45,6 +45,7 @@ class BenchFunctions:
 
 def make_bench_functions(
     functions: Functions,
+    data: Data,
     bench: BenchData,
     network: Network,
     nodes: Nodes,
@@ -100,8 +101,8 @@ def make_bench_functions(
     failed_reports = make_queue(functions, "ReportsGivenUp", cdk.Duration.hours(_FAILED_REPORT_HOURS))
     report = functions.make(
         "report",
-        bench_permissions.report(bench, failed_reports),
-        record,
+        bench_permissions.report(bench, data.state, failed_reports),
+        {**record, Variable.STATE_TABLE: data.state.table_name},
         layers=[functions.api_layer, functions.report_layer],
         seconds=300,  # one call reads and draws the measurements of all cells
         megabytes=1769,  # a whole processor

@@ -32,7 +32,7 @@ from troop.bench.definition.names import (
     in_any_run,
 )
 from troop.shared.state_keys import BENCH_WRITERS
-from troop.shared.tables import RUNS_BY_TIME
+from troop.shared.tables import RUNS_BY_NAME, RUNS_BY_TIME
 from troop.shared.tags import DEPLOYMENT_TAG, RUN_TAG
 
 RUN_OBJECTS = f"{RUNS_PREFIX}*"
@@ -75,12 +75,16 @@ def describe_resources() -> iam.PolicyStatement:
     )
 
 
-def report(data: BenchData, failed_reports: sqs.IQueue) -> list[iam.PolicyStatement]:
-    """Allows reading a run's record and stored results, and writing its report and a copy of its record. Lambda uses
-    this role to put calls that fail at every try into the queue ``failed_reports``.
+def report(data: BenchData, state: dynamodb.ITable, failed_reports: sqs.IQueue) -> list[iam.PolicyStatement]:
+    """Allows reading a run's record and stored results; writing its report, its line and a copy of its record; reading
+    the lines of its benchmark, and recording which changes of it were told. Lambda uses this role to put calls that
+    fail at every try into the queue ``failed_reports``.
     """
     return [
-        record(data, "GetItem", "Query"),
+        record(data, "GetItem", "PutItem", "Query"),
+        allow(["dynamodb:Query"], index(data.runs, RUNS_BY_NAME)),
+        allow(["dynamodb:GetItem"], state.table_arn),
+        *writes_state(state, "report", BENCH_WRITERS),
         allow(["s3:GetObject"], data.results.arn_for_objects(RUN_OBJECTS)),
         list_objects(data),
         allow(["s3:PutObject"], *(data.results.arn_for_objects(keys) for keys in WRITTEN_BY_REPORT)),

@@ -72,6 +72,7 @@ class Benchmarks(Construct):
         self.own_data = settings.chaos.own_data
         self.functions = make_bench_functions(
             functions,
+            data,
             self.data,
             self.network,
             self.nodes,

@@ -22,7 +22,7 @@ from infra.functions import Functions
 from infra.keys import data_key
 from troop.chaos.events import Status
 from troop.chaos.notifications import LATER_VERDICTS, NEWS
-from troop.shared.state_keys import SELF_HALT, STRAYS, SWITCH
+from troop.shared.state_keys import CHANGE_POINT, SELF_HALT, STRAYS, SWITCH
 from troop.shared.variables import Variable
 
 BATCH = 10
@@ -68,7 +68,10 @@ class Notifications(Construct):
             "Events": (data.events, list(_steps())),
             "Changes": (data.changes, [{"eventName": ["INSERT"]}]),
             "GroupTags": (data.group_tags, []),
-            "State": (data.state, [{"dynamodb": {"Keys": {"key": {"S": [SWITCH, STRAYS, SELF_HALT]}}}}]),
+            "State": (
+                data.state,
+                [{"dynamodb": {"Keys": {"key": {"S": [SWITCH, STRAYS, SELF_HALT, {"prefix": CHANGE_POINT}]}}}}],
+            ),
         }
         tables = [table for table, _ in streamed.values()]
         self.notify = functions.make(

@@ -19,6 +19,7 @@ from troop.chaos.notifications import (
     WHEN,
     Kind,
     Notification,
+    benchmark_notifications,
     change_notifications,
     event_notifications,
     letter_notification,
@@ -31,6 +32,7 @@ from troop.chaos.self_halt import SelfHalt
 from troop.chaos.stages import HealthySince, Stages
 from troop.chaos.strays import Stray, StrayRecord
 from troop.chaos.verdict import AlarmRecord, AlarmState, Verdict, VerdictValue
+from troop.shared.benchmark_change import BenchmarkChange, ChangedFigure
 from troop.shared.zones import zone
 
 PATH = ROOT / "docs" / "reference" / "notifications.md"
@@ -44,6 +46,7 @@ PARTS = {
     "switch": "the switch",
     "policy": "policy",
     "stray": "stray items",
+    "change_point": "benchmarks",
     "letter": "the weekly letter",
 }
 """Part of the schema -> which notifications have its fields."""
@@ -59,6 +62,7 @@ IN_FULL = (
     Kind.HALTED,
     Kind.POLICY_CHANGED,
     Kind.STRAY_ITEM,
+    Kind.CHANGE_POINT,
     Kind.WEEKLY_LETTER,
 )
 """The kinds that are shown in full; the other ones have the fields of one of these."""
@@ -222,6 +226,22 @@ def examples() -> Iterator[Notification]:
     )
     stray = Stray("Web", "web", "team-web", _AT - timedelta(days=1))
     yield from stray_notifications(_NAME, StrayRecord(reports=(stray,), at=_AT))
+    figures = (
+        ChangedFigure("measure/drivers/read", "throughput", 0.998, 0.951),
+        ChangedFigure("measure/drivers/read", "p99", 1.003, 1.049),
+    )
+    change = BenchmarkChange(
+        "cassandra-read",
+        "small",
+        "nightly",
+        "20261112-030005-7c1f2a9e",
+        "20261111-030004-1f0c9b2e",
+        "20261120-030005-5d0e8a71",
+        True,
+        figures,
+        differences={"kernel": ("6.1.158-180.294.amzn2023.x86_64", "6.1.159-181.297.amzn2023.x86_64")},
+    )
+    yield from benchmark_notifications(_NAME, _AT, change)
     yield _letter()
 
 

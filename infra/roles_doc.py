@@ -108,7 +108,10 @@ BENCHMARKS: Mapping[str, tuple[str, str]] = {
         "Reaper",
         "finishes what a teardown has missed, and ends runs whose workflow has ended. `State` has its off switch",
     ),
-    "Report": ("Report", "makes reports; it cannot overwrite measurements"),
+    "Report": (
+        "Report",
+        "makes reports and lines of runs, and announces changes; it cannot overwrite stored measurements",
+    ),
     "Api": (
         "API, in addition",
         "admits runs, shows them and their reports, and manages schedules; it launches nothing",

@@ -1,6 +1,6 @@
 """Measures the search for change points: false alarms, steps that it finds, and its processor time.
 
-    python -m perf.change_points [--series 200]
+    python -m perf.change_points [--series 200] [--nights 365]
 
 The series are made here, from fixed seeds, as logarithms: noise of 3 %, which is normal, heavy-tailed (Student's t with
 3 degrees of freedom), normal with 3 % of the values 15 % too small, or normal with autocorrelation 0.3. A false alarm
@@ -12,6 +12,9 @@ Nights have a level of deviation 2 % with autocorrelation 0.5, and nodes of devi
 errors of 1 % and drifts of 0.5 % of their own. Their step is 3 %. *Every night* is a year's beginning: the series is
 searched anew after each of 200 values, and an alarm in any of the searches counts.
 
+Notifications are those of a schedule, decided after each of 365 nights: rate, mean and p99 of three operations, each
+with noise of its own. A step is 5 %, from the 146th night on. It counts if it notifies exactly once within 50 nights.
+
 Apache Otava 0.8.0 searched the same series (of 200). Its results are recorded, because Troop does not depend on it.
 """
 
@@ -22,14 +25,18 @@ import math
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from statistics import median
 
+from troop.bench.records.line import Figures, Line, Values
+from troop.report.change_news import Announcement, alike, news
 from troop.statistics.change_points import change_points
 
 NOISE = 0.03
-SEEDS = {"false": 1, "steps": 2, "bumps": 3, "nights": 4, "every night": 5}
+SEEDS = {"false": 1, "steps": 2, "bumps": 3, "nights": 4, "every night": 5, "notifications": 6}
 """Fixed before the first run."""
 
-SERIES = 200
+SERIES, NIGHTS, WITHIN = 200, 365, 50
 OTAVA = {
     "false alarms, normal": "21",
     "false alarms, heavy tails": "57",
@@ -149,6 +156,51 @@ def sequential(count: int, find: Search) -> Iterator[tuple[str, str]]:
         yield f"any alarm in 191 searches, {name}", f"{sum(map(bool, places))} of {count}"
 
 
+def notifications(count: int, nights: int) -> Iterator[tuple[str, str]]:
+    """Decides after each night whether to notify; a tenth of the series, because each has nine figures.
+
+    Args:
+        nights: of noise. A step comes after two fifths of them.
+    """
+    count, step = max(1, count // 10), 2 * nights // 5
+    for name in ("normal", "heavy tails", "3 % outliers"):
+        source = random.Random(SEEDS["notifications"])
+        years = [_announced(source, NOISES[name], nights, nights) for _ in range(count)]
+        yield f"{nights} nights of noise notify, {name}", f"{sum(map(bool, years))} of {count}"
+    for name in ("normal", "heavy tails", "3 % outliers"):
+        source = random.Random(SEEDS["notifications"])
+        years = [_announced(source, NOISES[name], step + WITHIN, step) for _ in range(count)]
+        waits = [last - step for (last, first), *more in filter(None, years) if abs(first - step) <= 15 and not more]
+        middle = f", after {median(waits):g}" if waits else ""
+        yield f"5 % notifies once, nights, {name}", f"{len(waits)} of {count}{middle}"
+
+
+def _announced(
+    source: random.Random, noise: Callable[[random.Random, int], list[float]], count: int, step: int
+) -> list[tuple[int, int]]:
+    """Returns the nights that announce a change, each with the first night after the change.
+
+    Args:
+        step: the night from which on the rates are 5 % lower, and the times higher.
+    """
+    series = [[noise(source, count) for _ in ("per_second", "mean_ms", "p99_ms")] for _ in range(3)]
+    lines, announcements, every = list[Line](), tuple[Announcement, ...](), list[tuple[int, int]]()
+    for night in range(count):
+        slower = math.log(0.95) if night >= step else 0
+        figures = []
+        for place, (rate, mean, p99) in enumerate(series):
+            times = (5 * math.exp(mean[night] - slower), None, 20 * math.exp(p99[night] - slower))
+            values = (Values(1000 * math.exp(rate[night] + slower), *times),)
+            figures.append(Figures("", "measure", "", "drivers", f"op{place}", values))
+        at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=night)
+        line = Line(str(night), "nightly", at, None, "SUCCEEDED", "", schedule="nightly", figures=tuple(figures))
+        if new := news(alike(reversed(lines), line), announcements):
+            announcements = new.announcements
+            every.append((night, int(new.change.run)))
+        lines.append(line)
+    return every
+
+
 def milliseconds(find: Search) -> float:
     """Returns the processor time of a search of 500 values, of which 250 are 5 % lower; the fastest of five."""
     values = stepped(normal, 500, 0.95, 350)(random.Random(5))
@@ -163,11 +215,14 @@ def milliseconds(find: Search) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--series", type=int, default=SERIES, help="series of each row (default 200)")
+    parser.add_argument("--nights", type=int, default=NIGHTS, help="nights of each schedule (default 365)")
     options = parser.parse_args()
     print(f"{f'of {options.series} series':<42}{'Troop':>12}{f'Otava, of {SERIES}':>18}")
     for measure in (rows, sequential):
         for row, result in measure(options.series, search):
             print(f"{row:<42}{result:>12}{OTAVA.get(row, ''):>18}", flush=True)
+    for row, result in notifications(options.series, options.nights):
+        print(f"{row:<48}{result:>24}", flush=True)
     print(f"{'ms of one core for 500 values':<42}{milliseconds(search):>12.1f}{OTAVA.get('ms', ''):>18}")
 
 

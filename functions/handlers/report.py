@@ -33,5 +33,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             findings=report.findings,
             json_bytes=report.json_bytes,
             html_bytes=report.html_bytes,
+            changed_from=report.changed_from,
         )
     return {"run": run, "made": report is not None}

@@ -236,6 +236,9 @@ def test_candidate_and_baseline_take_turns_on_the_same_nodes(deployment: Deploym
     assert (row["a"]["repetitions"], row["low"] <= row["ratio"] <= row["high"]) == (2, True)
     (against,) = troop(deployment, "report", detail["run"]["run"])["ratios"]
     assert (against["figures"][0]["ratio"], len(against["figures"][0]["pairs"])) == (row["ratio"], 2)
+    every = troop(deployment, "history", detail["run"]["name"])["series"]
+    ((value,),) = [one["values"] for one in every if one["baseline"]]
+    assert (value["run"], value["ratio"]) == (detail["run"]["run"], pytest.approx(row["ratio"], rel=1e-3))
 
 
 def test_a_dashboard_shows_it_and_how_to_get_its_report(deployment: Deployment, detail: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from tests.patience import PATIENCE
 
 SMALL = {
     "cell": ("--servers 2 --drivers 1 --wait-scale 0.05", r"ec2:DeleteSecurityGroup +1\n"),
-    "change_points": ("--series 4", r"5 % found within 2 / 5, heavy tails +\d / \d"),
+    "change_points": ("--series 4 --nights 40", r"5 % notifies once, nights, heavy tails +1 of 1, after \d+"),
     "cold_start": ("--repeat 1 --handlers decide", r"\ndecide +\d+ ms +\d+ ms"),
     "command": ("--pairs 1 --groups 2", r"\nstatus +autoscaling describe-auto-scaling-groups +\d+"),
     "compare": ("--comparisons 5 --workers 1", r"\nsame nodes, paired +5 +85 "),

@@ -247,7 +247,10 @@ BENCHMARK_ROLES: dict[str, set[tuple[str, ...]]] = {
     | finds("c001/roster.json"),
     "TeardownRole": function_grants("Teardown") | REMOVES,
     "ReportRole": function_grants("Report")
-    | record("GetItem", "Query")
+    | record("GetItem", "PutItem", "Query")
+    | allow("<Runs.Arn>/index/by-name", "dynamodb:Query")
+    | allow("<State.Arn>", "dynamodb:GetItem")
+    | state("change-point#*")
     | allow(RUNS, "s3:GetObject")
     | LISTS
     | {g for name in ("report.html", "report.json", "record.json") for g in allow(f"{ONE_RUN}/{name}", "s3:PutObject")}

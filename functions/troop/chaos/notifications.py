@@ -22,6 +22,7 @@ from troop.chaos.strays import StrayRecord
 from troop.chaos.verdict import Verdict, VerdictValue
 from troop.chaos.verdict_rules import recovery_in_words, went_off
 from troop.shared import codec, moments
+from troop.shared.benchmark_change import BenchmarkChange, ChangedFigure
 from troop.shared.state_keys import ITSELF, REAPER_OFF, SCHEDULES_OFF, SELF_HALT, SWITCH, UNIT
 
 SCHEMA = 1
@@ -67,6 +68,7 @@ class Kind(StrEnum):
     SCHEDULES_ON = "schedules-on"
     POLICY_CHANGED = "policy-changed"
     STRAY_ITEM = "stray-item"
+    CHANGE_POINT = "change-point"
     WEEKLY_LETTER = "weekly-letter"
 
 
@@ -94,6 +96,7 @@ DETAIL_TYPES: dict[Kind, str] = {
     Kind.SCHEDULES_ON: "Schedules switched on",
     Kind.POLICY_CHANGED: "Policy changed",
     Kind.STRAY_ITEM: "Item without unit",
+    Kind.CHANGE_POINT: "Benchmark changed",
     Kind.WEEKLY_LETTER: "Weekly letter",
 }
 """The values of ``detail-type``, which rules on the bus match."""
@@ -133,6 +136,9 @@ WHEN: dict[Kind, str] = {
     Kind.SCHEDULES_ON: "somebody let the schedules of benchmarks start runs again",
     Kind.POLICY_CHANGED: "somebody changed the policy of a unit, or returned the unit to chaos",
     Kind.STRAY_ITEM: "an item of `GroupTags` has had no group for a day, so its policy has no effect",
+    Kind.CHANGE_POINT: (
+        "the runs of a schedule measure another level than before: once for each change, when enough runs show it"
+    ),
     Kind.WEEKLY_LETTER: "it is Monday, and `troop:weekly_letter` is true",
 }
 """When a notification of the kind is sent, for docs/reference/notifications.md."""
@@ -363,6 +369,51 @@ def stray_notifications(deployment: str, record: StrayRecord) -> Iterator[Notifi
             "nearest": stray.nearest,
         }
         yield _notification(deployment, Kind.STRAY_ITEM, f"{unit}#{since}", summary, detail)
+
+
+def benchmark_notifications(deployment: str, at: datetime, change: BenchmarkChange) -> Iterator[Notification]:
+    """Yields the notification that a scheduled benchmark measures another level.
+
+    Args:
+        at: when that was recorded.
+    """
+    size = f" ({change.size})" if change.size else ""
+    differences = {
+        name[:LONGEST_VALUE]: {"old": _short(old) or None, "new": _short(new) or None}
+        for name, (old, new) in list(change.differences.items())[:MOST_KEYS]
+    }
+    figures = [_changed(one) for one in change.figures]
+    detail = {
+        "at": moments.iso(at),
+        "benchmark": change.benchmark,
+        "size": change.size,
+        "schedule": change.schedule,
+        "run": change.run,
+        "run_before": change.run_before,
+        "reporting_run": change.reporting_run,
+        "figures": figures,
+        "figures_more": change.more,
+        "has_baseline": change.has_baseline,
+        "differences": differences,
+        "command": f"troop bench history {change.benchmark} --figure {change.figures[0].figure}",
+    }
+    more = f", and {change.more} more" if change.more else ""
+    beside = f"; what else changed: {', '.join(differences)}" if differences else ""
+    relative = ", relative to the baseline" if change.has_baseline else ""
+    sentences = ", ".join(map(_figure_sentence, change.figures))
+    summary = f"{change.benchmark}{size}: from the run {change.run} on, {sentences}{more}{relative}{beside}"
+    key = "#".join((change.benchmark, change.size or "", change.schedule, change.run, change.reporting_run))
+    yield _notification(deployment, Kind.CHANGE_POINT, key, summary, detail)
+
+
+def _changed(one: ChangedFigure) -> dict[str, Any]:
+    figure = {"measurement": one.measurement[:LONGEST_VALUE], "figure": one.figure}
+    return {**figure, "before": one.before, "after": one.after, "ratio": one.after / one.before}
+
+
+def _figure_sentence(one: ChangedFigure) -> str:
+    percent = (one.after / one.before - 1) * 100
+    return f"{one.figure} of {one.measurement[:LONGEST_VALUE]} {percent:+.1f} %"
 
 
 _COUNTED = ("terminations", "injections", "held", "broken", "unknown", "unrecovered", "slower")

@@ -85,6 +85,11 @@ HIT = "hit#"
 ``event_id`` is of a claim that sent nothing.
 """
 
+CHANGE_POINT = "change-point#"
+"""Key ``change-point#<digest>``: which changes of a scheduled benchmark were announced, by the digest of its name, its
+size and its schedule.
+"""
+
 PRICE = "price#"
 """Key ``price#<name>``: a cached price."""
 
@@ -115,6 +120,7 @@ BENCH_WRITERS: dict[str, tuple[str, ...]] = {
     RUN_KEY: ("api", "start"),
     REPORT_CLAIM: ("api",),
     LIVE_CLAIM: ("api", "widgets"),
+    CHANGE_POINT: ("report",),
     PRICE: ("api", "start"),
 }
 """The functions that write the items of benchmarks, as in :data:`WRITERS`."""

@@ -166,11 +166,12 @@ class Series:
         return next((one for one in self.changes if one.is_worse and one.lasts), None)
 
 
-def histories(every: Iterable[Line], figure: Figure) -> list[Series]:
+def histories(every: Iterable[Line], figure: Figure, looks: int = 1) -> list[Series]:
     """Collects a figure's series from the lines of a benchmark's runs, and finds their change points.
 
     Args:
         every: lines in any order.
+        looks: how often somebody looks for changes. All looks together have as few false alarms as one alone.
 
     Returns:
         Sorted by name.
@@ -185,7 +186,7 @@ def histories(every: Iterable[Line], figure: Figure) -> list[Series]:
             key = (line.size, figures.key, tuple(sorted((name, str(one)) for name, one in baseline.items())))
             named.setdefault(key, Series(figure, line.size, figures.key, baseline, ()))
             collected.setdefault(key, []).append(value)
-    strength = strength_among(sum(len(values) >= LEAST_RUNS for values in collected.values()))
+    strength = strength_among(looks * sum(len(values) >= LEAST_RUNS for values in collected.values()))
     every_series = [replace(one, values=tuple(collected[key])) for key, one in named.items()]
     judged = [replace(one, changes=tuple(_changes(one, strength))) for one in every_series]
     return sorted(judged, key=lambda one: one.name)

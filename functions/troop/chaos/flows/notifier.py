@@ -26,6 +26,7 @@ from troop.chaos.notifications import (
     INJECTION_NEWS,
     WRITTEN_WITHIN,
     Notification,
+    benchmark_notifications,
     change_notifications,
     edited_by_hand,
     event_notifications,
@@ -34,8 +35,10 @@ from troop.chaos.notifications import (
     stray_notifications,
 )
 from troop.chaos.slowness import LATEST, RECENT, usual
+from troop.shared import codec
 from troop.shared.aws.dynamo import jsonable, plain
-from troop.shared.state_keys import ITSELF, SELF_HALT, STRAYS, SWITCH, UNIT
+from troop.shared.benchmark_change import BenchmarkChange
+from troop.shared.state_keys import CHANGE_POINT, ITSELF, SELF_HALT, STRAYS, SWITCH, UNIT
 
 _CHANGES_READ = 25
 """The changes that one query returns: people make few of the switch within a minute."""
@@ -134,7 +137,7 @@ class Notifier:
         return self._edited(record, "unit", UNIT)
 
     def _state_news(self, record: Record) -> Iterable[Notification]:
-        key = (record.new or record.old).get("key")
+        key = (record.new or record.old).get("key", {})
         if key == {"S": SWITCH}:
             return self._edited(record, "key", "")
         if key == {"S": STRAYS} and record.new and record.new.get("version") != record.old.get("version"):
@@ -145,6 +148,13 @@ class Notifier:
             change = self_halt_removed_by_hand(record.at)
             change_id = f"{SELF_HALT}#{record.sequence}"
             return change_notifications(self.deployment, change, change_id, self.leashed, by_hand=True)
+        if (
+            str(key.get("S")).startswith(CHANGE_POINT)
+            and record.new
+            and record.new.get("version") != record.old.get("version")
+        ):
+            change = _read(lambda: codec.from_document(BenchmarkChange, plain(record.new)["change"]))
+            return benchmark_notifications(self.deployment, record.at, change)
         return []
 
     def _resumed(self, at: datetime) -> bool:

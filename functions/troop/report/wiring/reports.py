@@ -6,11 +6,16 @@ from functools import cache
 
 from troop.bench.wiring import store
 from troop.report.assets import chart_script
+from troop.report.aws.announcements import Announcements
 from troop.report.flows.reports import Reports
+from troop.shared.aws.clients import client
+from troop.shared.variables import Variable
 from troop.shared.version import VERSION
 from troop.shared.wiring import environment
+from troop.shared.wiring.environment import variable
 
 
 @cache
 def reports() -> Reports:
-    return Reports(store.runs(), store.stored_runs(), chart_script, environment.now, VERSION)
+    announcements = Announcements(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep)
+    return Reports(store.runs(), store.stored_runs(), announcements, chart_script, environment.now, VERSION)

@@ -31,6 +31,7 @@ from tests.unit.chaos.build import (
 )
 from tests.unit.chaos.flows.test_recovery_check import never_whole
 from tests.unit.shared.aws.test_metrics import written
+from troop.bench.records.line import Line
 from troop.chaos.aws.change_table import ChangeTable
 from troop.chaos.aws.change_writer import ChangeWriter
 from troop.chaos.aws.event_items import to_item
@@ -40,9 +41,13 @@ from troop.chaos.flows import weekly_letter
 from troop.chaos.injection import EndRequest
 from troop.chaos.verdict import Verdict, VerdictValue
 from troop.chaos.wiring import notifications as wired
+from troop.report.aws.announcements import Announced, Announcements
+from troop.report.change_news import Announcement, News
 from troop.shared import moments
 from troop.shared.aws.clients import client
 from troop.shared.aws.dynamo import plain, typed
+from troop.shared.benchmark_change import BenchmarkChange, ChangedFigure
+from troop.shared.state_keys import CHANGE_POINT
 from troop.shared.wiring import environment
 
 ANN = Author("arn:aws:iam::123456789012:user/ann", "request-1")
@@ -146,6 +151,38 @@ def test_a_verdict_after_the_recovery_has_one_notification(account: Account, lis
     ):
         account.put("Events", to_item(written_event))
     assert listeners.kinds() == ["recovered", "broken"]
+
+
+def test_each_change_of_a_scheduled_benchmark_is_news_once(account: Account, listeners: Listeners) -> None:
+    figures = (ChangedFigure("measure/drivers/read", "p99", 2.0, 2.5),)
+    change = BenchmarkChange("reads", None, "nightly", "r7", "r6", "r9", False, figures, 2, {"kernel": ("6.1", "6.2")})
+    line = Line("r9", "reads", at("12:00"), None, "SUCCEEDED", "1.2", schedule="nightly")
+    announcements, known = Announcements(account.dynamodb, "State"), Announced()
+    assert announcements.announce(line, News(change, (Announcement("r7", True),)), known, account.clock())
+    (news,) = listeners.news()
+    assert news["summary"] == (
+        "reads: from the run r7 on, p99 of measure/drivers/read +25.0 %, and 2 more; what else changed: kernel"
+    )
+    assert (news["id"], news["at"]) == ("change-point#reads##nightly#r7#r9", moments.iso(account.clock()))
+    assert (news["differences"], news["command"]) == (
+        {"kernel": {"old": "6.1", "new": "6.2"}},
+        "troop bench history reads --figure p99",
+    )
+    assert not announcements.announce(line, News(change, ()), known, account.clock()), "another run was faster"
+    assert listeners.kinds() == []
+    others = [replace(line, name="writes"), replace(line, size="small"), replace(line, schedule="weekly")]
+    assert [announcements.read(one) for one in others] == [Announced()] * 3
+    back = replace(change, run="r20", reporting_run="r25", size="small", has_baseline=True)
+    assert announcements.announce(line, News(back, ()), announcements.read(line), account.clock())
+    (news,) = listeners.news()
+    assert news["id"] == "change-point#reads#small#nightly#r20#r25"
+    account.change("State", {"key": account_key(account)}, version=9, change="damaged")
+    assert listeners.kinds() == [], "it is logged and passed over"
+
+
+def account_key(account: Account) -> str:
+    items = account.dynamodb.scan(TableName="State")["Items"]
+    return str(next(item["key"]["S"] for item in items if item["key"]["S"].startswith(CHANGE_POINT)))
 
 
 def test_steps_of_a_lasting_fault_are_news_once(account: Account, listeners: Listeners) -> None:

@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 
 from handlers import report as report_handler
 from infra import ROOT
-from tests.unit.account.account import CONTEXT, calls, refusing
+from tests.unit.account.account import CONTEXT, before, calls, refusing
 from tests.unit.account.benches import BUCKET, CELL, Bench
 from tests.unit.account.fixtures import Log
 from tests.unit.report.test_stored_record import TERMS
@@ -23,11 +23,18 @@ from troop.bench.definition import names
 from troop.bench.definition.standing import Standing
 from troop.bench.records import archive
 from troop.bench.records.archive import DamagedError, ReportError
+from troop.bench.records.line import Line
 from troop.bench.records.record import CellStatus, RunStatus
 from troop.report import cells
+from troop.report.aws.announcements import Announced, Announcements
+from troop.report.change_news import alike, news
 from troop.report.document import Report
+from troop.shared import codec
 from troop.shared.aws.clients import client
+from troop.shared.aws.dynamo import plain
+from troop.shared.benchmark_change import BenchmarkChange
 from troop.shared.errors import MissingRunError, NotEndedError
+from troop.shared.state_keys import CHANGE_POINT
 from troop.shared.version import VERSION
 
 FILES = ("record.json", "report.html", "report.json")
@@ -77,6 +84,114 @@ def test_report_equals_the_measurements_and_its_repetition(bench: Bench, log: Lo
     first, second = (json.loads(one["report.json"]) for one in (files, again))
     assert first.pop("created_at") != second.pop("created_at")
     assert first == second
+
+
+def measured(bench: Bench) -> Line:
+    """The line of a run that has measured and ended."""
+    bench.measuring()
+    bench.finish("measure", bench.nodes("drivers"))
+    bench.check(1)
+    bench.step("collect")
+    end(bench)
+    make(bench)
+    (line,) = bench.runs.lines.newest(bench.runs.get(bench.run).name, 10)
+    return line
+
+
+def test_line_equals_the_report_and_its_repetition(bench: Bench) -> None:
+    line = measured(bench)
+    report = Report.model_validate_json(written(bench)["report.json"])
+    (operation,) = report.cells[0].phases[0].operations
+    assert (line.run, line.at, line.status) == (bench.run, bench.runs.get(bench.run).at, "SUCCEEDED")
+    (figures,) = line.figures
+    assert (figures.role, figures.operation) == (operation.role, operation.operation)
+    assert [one.per_second for one in figures.values] == [pytest.approx(operation.per_second, rel=1e-5)]
+    make(bench)
+    assert list(bench.runs.lines.newest(line.name, 10)) == [line]
+
+
+def nights(bench: Bench, line: Line, schedule: str = "nightly") -> None:
+    """Stores lines of earlier nights like one, which were faster until eight of them."""
+    for night in range(1, 40):
+        faster = (1.1 if night > 8 else 1.0) * (1 + 0.001 * (night % 3))
+        (figures,) = line.figures
+        values = tuple(replace(one, per_second=one.per_second * faster) for one in figures.values)
+        bench.runs.lines.put(
+            replace(
+                line,
+                run=f"earlier-{night:02}",
+                at=line.at - timedelta(days=night),
+                schedule=schedule,
+                figures=(replace(figures, values=values),),
+            )
+        )
+
+
+def scheduled(bench: Bench, name: str = "nightly") -> None:
+    caller = f"arn:aws:iam::123456789012:user/ann (schedule {name})"
+    bench.account.change("Runs", {"run": bench.run, "item": "run"}, requested_by=caller)
+
+
+def announced(bench: Bench) -> list[dict[str, Any]]:
+    items = bench.account.dynamodb.scan(TableName="State")["Items"]
+    return [plain(item) for item in items if item["key"]["S"].startswith(CHANGE_POINT)]
+
+
+def test_change_of_a_schedule_is_announced_once(bench: Bench, log: Log) -> None:
+    nights(bench, measured(bench))
+    scheduled(bench)
+    make(bench)
+    (item,) = announced(bench)
+    change = codec.from_document(BenchmarkChange, item["change"])
+    assert (change.run, change.run_before, change.reporting_run) == ("earlier-08", "earlier-09", bench.run)
+    assert [round(one.after / one.before, 2) for one in change.figures] == [0.91]
+    assert item["expires_at"] > bench.account.clock().timestamp() + timedelta(days=365).total_seconds()
+    make(bench)
+    assert announced(bench) == [item], "no second notification"
+    lines = [line for line in log() if line["message"] == "report"]
+    assert [line.get("changed_from") for line in lines] == [None, "earlier-08", None]
+
+
+@pytest.mark.parametrize(("is_another", "version"), [(False, 1), (True, 2)])
+def test_two_runs_that_find_a_change_at_the_same_moment_announce_it_once(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, is_another: bool, version: int
+) -> None:
+    line = measured(bench)
+    nights(bench, line)
+    scheduled(bench)
+    its = replace(line, schedule="nightly")
+    other = Announcements(bench.account.dynamodb, "State")
+    lines = alike(bench.runs.lines.newest(line.name, 100), its)
+
+    def announce() -> None:
+        new = news(lines, ())
+        assert new
+        new = replace(new, announcements=()) if is_another else new
+        assert other.announce(its, new, Announced(), bench.account.clock())
+
+    with calls(monkeypatch, before("UpdateItem", announce)):
+        make(bench)
+    assert [item["version"] for item in announced(bench)] == [version]
+
+
+def test_damaged_record_of_announcements_is_replaced(bench: Bench) -> None:
+    nights(bench, measured(bench))
+    scheduled(bench)
+    make(bench)
+    bench.account.change("State", {"key": announced(bench)[0]["key"]}, announcements="nothing")
+    make(bench)
+    assert [(item["version"], len(item["announcements"])) for item in announced(bench)] == [(2, 1)]
+
+
+@pytest.mark.parametrize("case", ["by hand", "another schedule", "long ago"])
+def test_run_that_announces_no_change(bench: Bench, case: str) -> None:
+    nights(bench, measured(bench), "" if case == "by hand" else "nightly")
+    if case != "by hand":
+        scheduled(bench, "weekly" if case == "another schedule" else "nightly")
+    if case == "long ago":
+        bench.account.clock.forward(seconds=timedelta(days=1).total_seconds())
+    make(bench)
+    assert announced(bench) == []
 
 
 @pytest.mark.parametrize("step", ["collect", "fail"])
@@ -133,6 +248,8 @@ def test_a_run_that_failed_before_it_had_a_node_has_one(bench: Bench) -> None:
     report = Report.model_validate_json(written(bench)["report.json"])
     assert (report.cells[0].status, report.cells[0].phases) == ("FAILED", [])
     assert [one for one in report.findings if "no capacity" in one.text]
+    (line,) = bench.runs.lines.newest(report.run.name, 10)
+    assert (line.run, line.status, line.figures) == (bench.run, "FAILED", ())
 
 
 def test_standing_fleet_has_no_report(bench: Bench) -> None:
@@ -141,6 +258,7 @@ def test_standing_fleet_has_no_report(bench: Bench) -> None:
     bench.run = fleet.run
     assert make(bench) == {"run": fleet.run, "made": False}
     assert written(bench) == {}
+    assert list(bench.runs.lines.newest(fleet.name, 10)) == []
 
 
 def test_open_or_unknown_run_has_no_report(bench: Bench) -> None:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from troop.bench.definition.baseline import on_same_nodes, without_baseline
-from troop.bench.definition.definition import is_load
+from troop.bench.definition.definition import Point, is_load, rates
 from troop.bench.definition.plan import Plan, Variant
 from troop.bench.records.line import FIGURES, Figures, Line
 from troop.measure.operations import TOTAL
@@ -65,8 +65,9 @@ class Noise:
         key: as of :class:`troop.bench.records.line.Figures`.
         source: what the spreads are from.
         is_bound: whether pairs of the design differ less: on the same nodes they share the nodes, which cells do not.
-        runs, values: how many runs with how many pairs (or cells) the spread of the rate is from.
+        runs, values: how many runs with how many pairs (or cells) the spread is from.
         spreads: the standard deviation of a pair's log ratio by figure; None with too few pairs.
+        figure: the one of which changes are to be detected.
     """
 
     size: str | None
@@ -76,6 +77,7 @@ class Noise:
     runs: int
     values: int
     spreads: Mapping[str, float | None]
+    figure: str = RATE
 
     @property
     def measurement(self) -> list[str]:
@@ -87,9 +89,9 @@ class Noise:
         return " · ".join(self.measurement)
 
     @property
-    def rate(self) -> float | None:
-        """The spread of the rate."""
-        return self.spreads[RATE]
+    def spread(self) -> float | None:
+        """The spread of the figure."""
+        return self.spreads[self.figure]
 
     @property
     def origin(self) -> str:
@@ -97,8 +99,34 @@ class Noise:
         return f"{counted(self.values, self.source.noun)} {self.source.where} in {counted(self.runs, 'run')}"
 
     def needed(self, change: float) -> int | None:
-        """Returns how many pairs detect a change of the rate; None if it is unknown, or if 50 are not enough."""
-        return None if self.rate is None else _needed(change, self.rate)
+        """Returns how many pairs detect a change of the figure; None if it is unknown, or if 50 are not enough."""
+        return None if self.spread is None else _needed(change, self.spread)
+
+
+class Figure(StrEnum):
+    """A figure of which changes are to be detected."""
+
+    RATE = "rate"
+    MEAN = "mean"
+    P50 = "p50"
+    P99 = "p99"
+
+    @property
+    def field(self) -> str:
+        """Its name in a line."""
+        return next(name for name, short in SPREADS.items() if short == self)
+
+
+def figure_of(plan: Plan) -> str:
+    """Returns the figure that a file's comparison is about: the rate, or where the file sets the rate, the p99."""
+    settings = [
+        rates(phase, {**one.benchmark.parameters, **point.parameters})
+        for one in plan.cells
+        for phase in one.benchmark.phases
+        if phase.is_measured
+        for point in phase.points or (Point(),)
+    ]
+    return Figure.P99.field if settings and all(settings) else RATE
 
 
 @dataclass(frozen=True)
@@ -192,13 +220,17 @@ class _Collected:
 
 
 def noises(
-    lines: Iterable[Line], same_nodes: bool, keep: Callable[[Line, Figures], bool] = lambda _line, _its: True
+    lines: Iterable[Line],
+    same_nodes: bool,
+    figure: str = RATE,
+    keep: Callable[[Line, Figures], bool] = lambda _line, _its: True,
 ) -> list[Noise]:
     """Computes the noise of each measurement from the best source on record: pairs as the design has them. Without
     enough of these, pairs or cells on different nodes give a bound.
 
     Args:
         same_nodes: whether the design's pairs are on the same nodes.
+        figure: one of :data:`SPREADS`.
         keep: chooses the measurements that count.
     """
     collected: dict[tuple[str | None, Key], dict[Source, _Collected]] = {}
@@ -209,7 +241,7 @@ def noises(
                 place.setdefault(_source(line, its), _Collected()).runs.append(_values(its))
     allowed = [Source.CELL, Source.ROUND, Source.ALONE] if same_nodes else [Source.ROUND, Source.ALONE]
     return [
-        _best(_noise(size, key, one, sources[one], one is not allowed[0]) for one in allowed if one in sources)
+        _best(_noise(size, key, figure, one, sources[one], one is not allowed[0]) for one in allowed if one in sources)
         for (size, key), sources in sorted(collected.items(), key=lambda one: (one[0][0] or "", one[0][1]))
         if any(source in sources for source in allowed)
     ]
@@ -233,14 +265,14 @@ def _values(its: Figures) -> dict[str, list[float]]:
 
 def _best(from_best: Iterable[Noise]) -> Noise:
     every = list(from_best)
-    return next((one for one in every if one.rate is not None), every[0])
+    return next((one for one in every if one.spread is not None), every[0])
 
 
-def _noise(size: str | None, key: Key, source: Source, collected: _Collected, is_bound: bool) -> Noise:
+def _noise(size: str | None, key: Key, figure: str, source: Source, collected: _Collected, is_bound: bool) -> Noise:
     factor = math.sqrt(2) if source is Source.ALONE else 1.0  # a pair has the noise of two cells
-    rates = [values[RATE] for values in collected.runs if values[RATE]]
-    spreads = {figure: collected.spread(figure, factor) for figure in SPREADS}
-    return Noise(size, key, source, is_bound, len(rates), sum(map(len, rates)), spreads)
+    runs = [values[figure] for values in collected.runs if values[figure]]
+    spreads = {each: collected.spread(each, factor) for each in SPREADS}
+    return Noise(size, key, source, is_bound, len(runs), sum(map(len, runs)), spreads, figure)
 
 
 def deciding(every: Collection[Noise]) -> Noise | None:
@@ -249,11 +281,11 @@ def deciding(every: Collection[Noise]) -> Noise | None:
     These are those of nodes that generate load, as others count operations several times, and of all their operations
     together where there are several.
     """
-    known = [one for one in every if one.rate is not None]
+    known = [one for one in every if one.spread is not None]
     known = [one for one in known if is_load(one.key[3], None)] or known
     totals = {(one.size, one.key[:4]) for one in known if one.key[4] == TOTAL}
     whole = (one for one in known if one.key[4] == TOTAL or (one.size, one.key[:4]) not in totals)
-    return max(whole, key=lambda one: one.rate or 0.0, default=None)
+    return max(whole, key=lambda one: one.spread or 0.0, default=None)
 
 
 def finding(spread: float, pairs: int) -> Finding:
@@ -280,9 +312,9 @@ def sentence(noise: Noise, design: Design, money: Callable[[float], str]) -> str
     Args:
         money: formats an amount.
     """
-    if noise.rate is None:
+    if noise.spread is None:
         return ""
-    its, pairs = finding(noise.rate, design.pairs), counted(design.pairs, design.unit)
+    its, pairs = finding(noise.spread, design.pairs), counted(design.pairs, design.unit)
     finds, least = "finds" if design.pairs == 1 else "find", "at least " if noise.is_bound else ""
     if its.change is not None:
         hits = min(MOST_OF_100, math.floor(100 * its.share + 0.5))
@@ -295,7 +327,7 @@ def sentence(noise: Noise, design: Design, money: Callable[[float], str]) -> str
         most = "at most " if noise.is_bound else ""
         use = "more than 50" if its.needed is None else f"use {most}{its.needed}{_cost(design, its.needed, money)}"
         text += f"; for {percent(its.finer)} {use}"
-    return f"{text} ({noise.name}; from {noise.origin})"
+    return f"{text} ({SPREADS[noise.figure]} of {noise.name}; from {noise.origin})"
 
 
 def _cost(design: Design, pairs: int, money: Callable[[float], str]) -> str:
@@ -311,7 +343,7 @@ def percent(change: float) -> str:
 def document(every: Sequence[Noise], design: Design | None, currency: str) -> dict[str, Any]:
     """Returns design, noises and findings as JSON values. Changes, shares and spreads are fractions."""
     decider = deciding([one for one in every if design and one.size == design.size])
-    result = finding(decider.rate, design.pairs) if design and decider and decider.rate is not None else None
+    result = finding(decider.spread, design.pairs) if design and decider and decider.spread is not None else None
     return {
         "design": design and {**vars(design), "currency": currency},
         "detects": result
@@ -319,6 +351,7 @@ def document(every: Sequence[Noise], design: Design | None, currency: str) -> di
         and design
         and {
             "measurement": decider.measurement,
+            "figure": decider.figure,
             **vars(result),
             "cost_of_finer": None if result.needed is None else design.cost_of(result.needed),
         },

@@ -53,14 +53,18 @@ def estimate(client: BenchClient, source: Source, size: str | None, changes: Map
         raise source.refused(refused.problems) from None
 
 
-def noises(client: BenchClient, source: Source) -> list[Noise]:
+def noises(client: BenchClient, source: Source, figure: str | None = None) -> list[Noise]:
     """Computes the noise of a file's measurements from the runs on record.
+
+    Args:
+        figure: of which changes are to be detected; None for that of the file's comparison.
 
     Raises:
         CliError: the deployment cannot be reached, or has no history.
     """
     lines, plan = client.history(source.benchmark.name, RECORDED), source.plan
-    return detecting.noises(lines, not plan.has_pairs, detecting.plan_filter(plan))
+    chosen = figure or detecting.figure_of(plan)
+    return detecting.noises(lines, not plan.has_pairs, chosen, detecting.plan_filter(plan))
 
 
 def detects(client: BenchClient, source: Source, cost_estimate: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ import typer
 
 from cli.bench import detecting, starting
 from cli.bench import files as bench_files
-from cli.bench.detecting import SHOWN, SPREADS, Design, Noise, percent
+from cli.bench.detecting import SHOWN, SPREADS, Design, Figure, Noise, percent
 from cli.bench.options import Json, Set, Sizes
 from cli.client.bench_client import BenchClient
 from cli.client.connection import connection
@@ -43,6 +43,10 @@ def noise(
     ],
     sizes: Sizes = None,
     changes: Set = None,
+    figure: Annotated[
+        Figure | None,
+        typer.Option("--figure", help="Of which to detect changes. Default: the rate; if the file sets it, the p99."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Show which changes a comparison detects, and at which cost.
@@ -56,14 +60,13 @@ def noise(
     if is_file(name):
         values = bench_files.assignments(changes or [])
         source = bench_files.load(Path(name), size, values)
-        design, currency, every = detecting.design_of(source.plan), USD, starting.noises(client, source)
+        design, currency = detecting.design_of(source.plan), USD
+        every = starting.noises(client, source, figure and figure.field)
         if source.plan.baseline:
             estimate = starting.estimate(client, source, size, values)
             design, currency = replace(design, cost=float(estimate["expected"])), estimate["currency"]
         else:
-            show.note(
-                "the file has no `baseline:`, so this is about one of parameters, on the same nodes, without a cost"
-            )
+            show.note("the file has no `baseline:`, so this is about one of parameters, and has no cost")
     elif changes:
         raise CliError(Exit.USAGE, f"--set changes a file, and there is none named {name}")
     else:
@@ -71,13 +74,13 @@ def noise(
         if (last := detecting.last_design(lines)) is None:
             raise CliError(Exit.UNKNOWN, f"no run of {name!r} with results is on record: `troop bench list` lists runs")
         design, currency = last, _currency(client, last)
-        every = detecting.noises(lines, design.on_same_nodes)
+        every = detecting.noises(lines, design.on_same_nodes, (figure or Figure.RATE).field)
     known = detecting.deciding([one for one in every if one.size == design.size])
     if as_json:
         show.document({"benchmark": name, **detecting.document(every, design, currency)})
     else:
         _tell(every, known, design, currency)
-    command = twin(ctx, name if is_file(name) else "FILE", sizes or [], design)
+    command = twin(ctx, name if is_file(name) else "FILE", sizes or [], changes or [], design)
     if known is None:
         raise CliError(Exit.UNKNOWN, f"too few pairs are on record; compare the benchmark with itself: {command}")
     if known.is_bound:
@@ -89,12 +92,13 @@ def is_file(name: str) -> bool:
     return Path(name).exists() or bench_files.in_catalogue(name) is not None or "/" in name
 
 
-def twin(ctx: typer.Context, file: str, sizes: Sequence[str], design: Design) -> str:
+def twin(ctx: typer.Context, file: str, sizes: Sequence[str], changes: Sequence[str], design: Design) -> str:
     """Returns the command of a run whose baseline measures the same as the file (A/A)."""
     other = f"{ITSELF}: 1" if design.on_same_nodes else "description: A/A"
-    words = [file, *(word for size in sizes for word in ("--size", size))]
-    words += ["--set", f"baseline={{{other}}}", "--set", f"repetitions={TWIN_PAIRS}"]
-    return to_type(ctx, "bench", "run", shlex.join(words))
+    own = [change for change in changes if not change.startswith(("baseline", "repetitions"))]
+    every = [*own, f"baseline={{{other}}}", f"repetitions={TWIN_PAIRS}"]
+    options = [("--size", size) for size in sizes] + [("--set", change) for change in every]
+    return to_type(ctx, "bench", "run", shlex.join([file, *(word for option in options for word in option)]))
 
 
 def _currency(client: BenchClient, design: Design) -> str:
@@ -108,13 +112,14 @@ def _tell(every: Sequence[Noise], known: Noise | None, design: Design, currency:
         show.table(COLUMNS, map(_row, every), drop=_DROPPED)
     if known:
         changes = formatting.sentence([percent(change) for change in SHOWN])
+        pairs = f"pairs that find such a change of the {SPREADS[known.figure]}"
         show.say(f"\n{', '.join(SPREADS.values())}: how much the ratio of a pair scatters (standard deviation)")
-        show.say(f"{changes}: pairs that find such a change of the rate in {100 * detecting.OFTEN:.0f} of 100 runs\n")
+        show.say(f"{changes}: {pairs} in {100 * detecting.OFTEN:.0f} of 100 runs\n")
         show.say(detecting.sentence(known, design, lambda amount: shown(amount, currency, up=True)))
 
 
 def _row(one: Noise) -> tuple[str, ...]:
     spreads = [formatting.share(spread) if spread is not None else show.NOTHING for spread in one.spreads.values()]
     counts = [one.needed(change) for change in SHOWN]
-    needed = [show.NOTHING if one.rate is None else "over 50" if count is None else str(count) for count in counts]
+    needed = [show.NOTHING if one.spread is None else "over 50" if count is None else str(count) for count in counts]
     return one.name, one.origin, *spreads, *needed

@@ -76,14 +76,14 @@ def test_cells_without_a_baseline_bound_the_spread_of_pairs() -> None:
     one = only([replace(line(baseline={}), figures=(alone,))])
     logs = [math.log(rate) for rate in rates]
     mean = sum(logs) / 6
-    assert one.rate == pytest.approx(math.sqrt(2 * sum((log - mean) ** 2 for log in logs) / 5))
+    assert one.spread == pytest.approx(math.sqrt(2 * sum((log - mean) ** 2 for log in logs) / 5))
     assert (one.is_bound, one.origin) == (True, "6 cells on different nodes, without a baseline in 1 run")
 
 
 def test_few_pairs_on_the_same_nodes_give_way_to_a_bound() -> None:
     assert only([line(ALTERNATING[:2]), line(baseline=OTHER)]).source is Source.ROUND
     few = only([line(ALTERNATING[:2]), line(ALTERNATING[:2])])
-    assert (few.rate, few.source, few.needed(0.05), deciding([few])) == (None, Source.CELL, None, None)
+    assert (few.spread, few.source, few.needed(0.05), deciding([few])) == (None, Source.CELL, None, None)
 
 
 def test_pairs_on_the_same_nodes_say_nothing_about_different_nodes() -> None:
@@ -125,7 +125,7 @@ def noise(spread: float, **more: Any) -> Noise:
 
 
 DESIGN = Design(3, True, "cell", cost=1.2)
-WHERE = "(measure · drivers · read; from 12 pairs on the same nodes in 2 runs)"
+WHERE = "(rate of measure · drivers · read; from 12 pairs on the same nodes in 2 runs)"
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_the_newest_run_with_a_baseline_is_the_design_of_a_name() -> None:
 def test_many_runs_show_the_true_spread() -> None:
     dice = random.Random(7)
     runs = [line([math.exp(dice.gauss(0.1, 0.02)) for _ in range(6)], at=AT + timedelta(night)) for night in range(100)]
-    assert only(runs).rate == pytest.approx(0.02, rel=0.1)
+    assert only(runs).spread == pytest.approx(0.02, rel=0.1)
 
 
 def test_the_document_has_what_the_tables_have() -> None:
@@ -170,7 +170,7 @@ def test_the_document_has_what_the_tables_have() -> None:
     assert written["design"] == {**vars(DESIGN), "currency": "USD"}
     (one,) = written["measurements"]
     assert (one["source"], one["values"], one["needed"]["5 %"]) == ("cell", 6, every[0].needed(0.05))
-    assert written["detects"]["change"] == finding(every[0].rate or 0, 3).change
+    assert written["detects"]["change"] == finding(every[0].spread or 0, 3).change
     assert written["detects"]["cost_of_finer"] == pytest.approx(0.4 * written["detects"]["needed"])
     few = document(noises([line(ALTERNATING[:2])], True), DESIGN, "USD")
     assert few["detects"] is None

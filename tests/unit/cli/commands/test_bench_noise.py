@@ -67,12 +67,26 @@ def test_a_file_has_a_line_of_what_its_comparison_detects_at_which_cost(run: Run
         "measure · drivers · read 12 pairs on the same nodes in 2 runs 1.3 % 1.3 % 1.3 % 2.6 % 3 5 19",
         "rate, mean, p50, p99: how much the ratio of a pair scatters (standard deviation)",
         "5 %, 3 % and 1 %: pairs that find such a change of the rate in 80 of 100 runs",
-        "6 cells find 3 % in 98 of 100, $2.40; for 2 % use 7, $2.80 (measure · drivers · read; from 12 pairs on the "
-        "same nodes in 2 runs)",
+        "6 cells find 3 % in 98 of 100, $2.40; for 2 % use 7, $2.80 (rate of measure · drivers · read; from 12 pairs "
+        "on the same nodes in 2 runs)",
     ]
     assert [(path, query) for _, path, query in api.calls if path.endswith("history")] == [
         ("benchmarks/history", {"name": "reads", "limit": "100"})
     ]
+
+
+def test_changes_of_times_are_detected_on_request_and_at_a_set_rate(run: Run, api: FakeApi, compared: str) -> None:
+    on_record(api, line(RATIOS), line(RATIOS))
+    result = run("bench", "noise", compared, "--figure", "p99")
+    assert words(result.stdout)[-2].endswith("pairs that find such a change of the p99 in 80 of 100 runs")
+    last = words(result.stdout)[-1]
+    assert last.startswith("6 cells find 5 % in 91 of 100, $2.40; for 3 % use 9, $3.60 (p99 of measure · drivers · ")
+    rate = "    timeout: 10m\n    rate: {drivers: rate}\n"
+    text = Path(compared).read_text().replace("  threads: 32\n", "  threads: 32\n  rate: 50\n")
+    Path(compared).write_text(text.replace("    timeout: 10m\n", rate))
+    for command in ("noise", "estimate"):
+        assert words(run("bench", command, compared).stdout)[-1] == last
+    assert "(rate of measure" in run("bench", "noise", compared, "--set", "parameters.rate=0").stdout
 
 
 def test_an_estimate_ends_with_the_same_line(run: Run, api: FakeApi, compared: str) -> None:
@@ -122,12 +136,13 @@ def test_too_few_pairs_have_no_figure_but_a_command(
 def test_a_benchmark_can_be_compared_with_itself(compared: str, same_nodes: bool, cells: int) -> None:
     """As the command says: with a parameter that no file has to have, or on nodes of its own."""
     ctx = SimpleNamespace(obj=SimpleNamespace(deployment="Troop", region=None))
-    command = twin(ctx, compared, ["smoke"], Design(2, same_nodes, "cell"))  # type: ignore[arg-type]
+    command = twin(ctx, compared, ["smoke"], ["parameters.threads=2", "repetitions=3"], Design(2, same_nodes, "cell"))  # type: ignore[arg-type]
     words = shlex.split(command)
     changes = [word for before, word in pairwise(words) if before == "--set"]
     assert words[:6] == ["troop", "bench", "run", compared, "--size", "smoke"]
     plan = load(Path(compared), "smoke", assignments(changes)).plan
     assert (len(plan.cells), plan.has_pairs) == (cells, not same_nodes)
+    assert plan.cells[0].benchmark.parameters["threads"] == 2
     (measured,) = plan.cells[0].benchmark.phases
     assert [dict(point.parameters) for point in measured.points] == ([{"aa": ""}, {"aa": 1}] if same_nodes else [])
 

@@ -10,7 +10,7 @@ from cli.bench import show as bench_show
 from troop.bench.definition.definition import plain_parameter
 from troop.report import verdicts
 from troop.report.baseline import name_of, ratios
-from troop.report.document import Cell, Operation, Phase
+from troop.report.document import Cell, Operation, Phase, Search
 
 
 def against(view: Mapping[str, Any], baseline: Mapping[str, Any]) -> str:
@@ -37,4 +37,5 @@ def _cell(cell: Mapping[str, Any]) -> Cell:
         for row in cell["results"] or ()
     ]
     known = {name: cell["variant"][name] for name in ("scale", "values", "repetition")}
-    return Cell(cell=cell["cell"], status=cell["status"], phases=phases, **known)
+    searches = [Search.model_validate(one) for one in cell.get("searches") or ()]
+    return Cell(cell=cell["cell"], status=cell["status"], phases=phases, searches=searches, **known)

@@ -70,7 +70,7 @@ def _source(comparison: Comparison) -> str:
     if comparison.source == "runs":
         return (
             "Two runs without a common baseline are not comparable to a few percent: "
-            f"give the file a `baseline` ({code(comparison.reason.partition('.')[0])})."
+            f"give both the same `baseline` ({code(comparison.reason.partition('. ')[0])})."
         )
     named = comparison.baseline if comparison.source == "baseline" else ""
     return source(comparison.model_copy(update={"baseline": code(named)})) if named else source(comparison)

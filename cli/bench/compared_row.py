@@ -8,13 +8,14 @@ from statistics import median
 from typing import Any, get_args
 
 from cli.bench import equal_throughput, timings
-from cli.bench.pairing import Cells, Compared, Sides, Values, Variant
+from cli.bench.pairing import Cells, Chosen, Compared, Sides, Values, Variant
 from cli.bench.pricing import AS_BOUGHT, Pricing
 from troop.bench.results.operations import cost_per_million
 from troop.report.comparison import COST, Affordable, Equal, Figure, Row, Spread
-from troop.report.document import Cell, Report
+from troop.report.document import Cell
 from troop.report.document import Operation as Measured
 from troop.report.points import Key, middle
+from troop.shared.formatting import counted
 from troop.statistics.pairs import Ratio
 
 NAMES = get_args(Figure.model_fields["name"].annotation)
@@ -103,6 +104,9 @@ def ratio_fields(estimate: Ratio, fail_below: float | None) -> dict[str, Any]:
 
 
 def _warnings(subject: str, one: Variant, operation: Key) -> Iterator[str]:
+    for name, cells in one.references():
+        if still := [cell for cell, its in cells.measured(operation) if its.per_second == 0]:
+            yield f"{subject}: {name} did nothing in {counted(len(still), 'repetition')}; a pair with it is left out"
     for name, cells in zip(("A", "B", "the baseline of A", "the baseline of B"), one.every(), strict=False):
         measured = [its for _, its in cells.measured(operation)]
         if len(measured) < len(cells.cells):
@@ -179,7 +183,7 @@ class _Needs:
         self._other = self._mine * estimate.ratio
         self._is_one_currency = sides.is_one_currency
         self._sides = [
-            _steps(side.report, cells.cells[0], operation, pricing, rate)
+            _steps(side, cells.cells[0], operation, pricing, rate)
             for side, cells, rate in (
                 (sides.a, one.ours, self._mine),
                 (sides.b, one.theirs, self._other),
@@ -235,7 +239,7 @@ class _Needs:
 
 
 def _steps(
-    report: Report, cell: Cell, operation: Key, pricing: Pricing, rate: float
+    side: Chosen, cell: Cell, operation: Key, pricing: Pricing, rate: float
 ) -> tuple[list[equal_throughput.Measured], dict[str, int], tuple[str, ...]]:
     """Returns what a side has measured, its nodes, and the roles whose cost counts.
 
@@ -243,7 +247,7 @@ def _steps(
         rate: of the compared cells, to which all steps are scaled.
     """
     nodes = equal_throughput.nodes_of(cell)
-    steps = equal_throughput.measured(report.cells, cell, operation, pricing)
+    steps = equal_throughput.measured(side.report.cells, cell, side.by_key.get(operation, ()), pricing)
     own = next((step.per_second for step in steps if step.nodes == nodes), 0.0)
     if own:
         steps = [replace(step, per_second=step.per_second * rate / own) for step in steps]

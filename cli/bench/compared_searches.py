@@ -10,8 +10,8 @@ from cli.bench.compared_row import ratio_fields, spread, with_setting
 from cli.bench.pairing import Cells, Chosen, Values, Variant
 from troop.bench.definition.search import ANSWERS, Outcome, interval
 from troop.report.comparison import Row
-from troop.report.document import Cell, Phase, Report, Search
-from troop.report.points import Key, middle
+from troop.report.document import Report, Search
+from troop.report.points import Key, answer_label, answers, middle
 from troop.statistics.pairs import WIDEST
 
 ROLE = "search"
@@ -39,17 +39,17 @@ class Answers:
 def compare(one: Variant, fail_below: float | None) -> Answers:
     """Compares the answers of the searches of two variants: a repetition contributes one value."""
     mine, other = _searches(one.ours), _searches(one.theirs)
-    answers = Answers(frozenset(phase for phase, _ in (*mine, *other)), [], [], [], [])
+    gathered = Answers(frozenset(phase for phase, _ in (*mine, *other)), [], [], [], [])
     for (phase, parameter), searches in mine.items():
         subject = with_setting(f"the largest {parameter} of {phase}", one.label)
         theirs_too = other.get((phase, parameter), [])
-        answers.warnings.extend(_warnings(subject, searches, theirs_too))
+        gathered.warnings.extend(_warnings(subject, searches, theirs_too))
         compared = one.compared(lambda cells, phase=phase, parameter=parameter: _largest(cells, phase, parameter))  # type: ignore[misc]
         if _answered(searches) and not _answered(theirs_too):
-            answers.lost.append(subject)
+            gathered.lost.append(subject)
         elif compared.ratio is None or min(compared.b) <= 0:
-            answers.undecided.append(subject)
-            answers.warnings.append(f"{subject}: there is no ratio without answers above 0 on both sides")
+            gathered.undecided.append(subject)
+            gathered.warnings.append(f"{subject}: there is no ratio without answers above 0 on both sides")
         else:
             label = answer_label(parameter)
             estimate = compared.ratio.widened(*factors((phase, label, "", ""), one))
@@ -60,8 +60,8 @@ def compare(one: Variant, fail_below: float | None) -> Answers:
             row = Row(
                 label=one.label, phase=phase, role=ROLE, operation=label, a=a, b=b, **ratio_fields(estimate, fail_below)
             )
-            answers.rows.append(row)
-    return answers
+            gathered.rows.append(row)
+    return gathered
 
 
 def with_answers(side: Chosen) -> Chosen:
@@ -77,24 +77,10 @@ def with_answers(side: Chosen) -> Chosen:
 
 def _answered_report(report: Report) -> Report:
     cells = [
-        cell.model_copy(update={"phases": [*cell.phases, *_answers(cell)]}) if cell.searches else cell
+        cell.model_copy(update={"phases": [*cell.phases, *answers(cell)]}) if cell.searches else cell
         for cell in report.cells
     ]
     return report.model_copy(update={"cells": cells})
-
-
-def _answers(cell: Cell) -> Iterator[Phase]:
-    for search in cell.searches:
-        if search.outcome not in ANSWERS or search.largest is None:
-            continue
-        for phase in cell.phases:
-            if phase.phase == search.phase and phase.parameters.get(search.parameter) == search.largest:
-                yield phase.model_copy(update={"label": answer_label(search.parameter)})
-
-
-def answer_label(parameter: str) -> str:
-    """Returns the label of the points at the answers of searches."""
-    return f"largest {parameter}"
 
 
 def answer_labels(a: Chosen, b: Chosen) -> frozenset[tuple[str, str]]:

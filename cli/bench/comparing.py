@@ -22,8 +22,9 @@ from cli.bench.pairing import (
 from cli.bench.pricing import AS_BOUGHT, Pricing
 from troop.bench.records.record import CellStatus
 from troop.measure.operations import TOTAL
+from troop.report import points
 from troop.report.comparison import Basis, Comparison, Row, Side
-from troop.report.document import Cell, Fleet, Report
+from troop.report.document import Cell, Fleet
 from troop.shared.formatting import count_of_role
 
 UNSURE = (
@@ -38,10 +39,12 @@ WIDE = (
 
 
 _VERSIONS = ("image", "kernel", "agent")
-_PLACES: tuple[tuple[str, Callable[[Fleet], Iterable[str]]], ...] = (
-    ("instance type", lambda fleet: [fleet.instance_type]),
-    ("zone", lambda fleet: fleet.zones),
+_PLACES: tuple[tuple[str, str, Callable[[Fleet], Iterable[str]]], ...] = (
+    ("instance type", "instance_type", lambda fleet: [fleet.instance_type]),
+    ("zone", "zones", lambda fleet: fleet.zones),
+    ("purchase", "purchase", lambda fleet: [name for name, number in fleet.purchase.items() if number]),
 )
+"""What of a fleet can differ: in words, as a key of the file, and its values."""
 
 _MOST_NAMED = 4
 """The most values to name of a side."""
@@ -78,7 +81,7 @@ def compare(
     warnings = [*dict.fromkeys(_not_counted(sides)), *_different(sides)]
     variants, unmatched = matched(sides)
     cells = [succeeded(side) for side in (a, b)]
-    warnings += _other_differences(a.report, b.report, *cells)
+    warnings += _other_differences(sides, *cells)
     prices.refuse_unknown(pricing, *cells)
     for name, each in zip("AB", cells, strict=True):
         warnings += pricing.remarks(name, each)
@@ -98,7 +101,9 @@ def compare(
         ours, theirs, label = one.ours, one.theirs, one.label
         for operation in ours.operations():
             is_searched = operation[0] in answers.phases
-            if operation[-1] == TOTAL and ours.parts(operation) != theirs.parts(operation):
+            if operation[-1] == TOTAL and points.parts(ours.operations(), operation) != points.parts(
+                theirs.operations(), operation
+            ):
                 continue  # totals of different operations
             if is_searched and operation not in theirs.operations():
                 continue  # each search chooses its own points
@@ -213,22 +218,27 @@ def _range(counts: set[int], role: str) -> str:
     return most if len(counts) == 1 else f"{min(counts)} to {most}"
 
 
-def _other_differences(a: Report, b: Report, mine: Sequence[Cell], other: Sequence[Cell]) -> Iterator[str]:
-    """Yields a warning for each difference besides what the sides compare: images, kernels, agents, instance types and
-    zones. What a side does not know is not compared.
+def _other_differences(sides: Sides, mine: Sequence[Cell], other: Sequence[Cell]) -> Iterator[str]:
+    """Yields a warning for each difference besides what the sides compare: images, kernels, agents, instance types,
+    zones and purchases. What a side does not know is not compared.
 
     Args:
         mine, other: the cells that count.
     """
+    reports = sides.a.report, sides.b.report
     for subject in _VERSIONS:
-        yield from _differs(subject, *({v.version for v in report.versions if v.what == subject} for report in (a, b)))
+        yield from _differs(subject, *({v.version for v in report.versions if v.what == subject} for report in reports))
+    compared: set[str] = set()
+    if sides.source in ("cell", "round"):
+        compared = {*reports[0].baseline, *(key for cell in (*mine, *other) for key in cell.values)}
     ours, theirs = _fleets_by_role(mine), _fleets_by_role(other)
     for role in ours:
-        for subject, values in _PLACES:
-            sides = (ours[role], theirs.get(role, []))
-            yield from _differs(
-                f"{subject} of {role}", *({one for fleet in side for one in values(fleet)} for side in sides)
-            )
+        for subject, key, values in _PLACES:
+            if f"fleets.{role}.{key}" not in compared:
+                yield from _differs(
+                    f"{subject} of {role}",
+                    *({one for fleet in side for one in values(fleet)} for side in (ours[role], theirs.get(role, []))),
+                )
 
 
 def _fleets_by_role(cells: Sequence[Cell]) -> dict[str, list[Fleet]]:

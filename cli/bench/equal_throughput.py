@@ -13,10 +13,9 @@ from statistics import fmean, linear_regression
 from cli.bench.pricing import AS_BOUGHT, Pricing
 from troop.bench.definition.money import MONTH_HOURS, TERMS
 from troop.bench.records.record import CellStatus
-from troop.report import points
 from troop.report.comparison import Need
-from troop.report.document import Cell
-from troop.report.points import Key, middle
+from troop.report.document import Cell, Operation
+from troop.report.points import middle
 from troop.report.scaling import combination, counted
 
 _NEAR = 1e-9
@@ -45,23 +44,24 @@ class Measured:
         return sum(self.nodes.values())
 
 
-def rate_of(cell: Cell, operation: Key) -> float | None:
-    """Returns a cell's rate of an operation, per second; None if it has not measured one."""
-    return next((one.per_second for _, one in points.by_key([cell]).get(operation, [])), None)
-
-
-def measured(cells: Sequence[Cell], like: Cell, operation: Key, pricing: Pricing = AS_BOUGHT) -> list[Measured]:
+def measured(
+    cells: Sequence[Cell], like: Cell, each: Sequence[tuple[Cell, Operation]], pricing: Pricing = AS_BOUGHT
+) -> list[Measured]:
     """Lists what a side has measured with the same combination of the matrix as a cell, from few nodes to many.
 
     Only the node count of the growing role, and what changes with it, may differ: more drivers for the same servers
     are not a step. Neither are nodes of other types, as of scale steps that are variants of the system.
+
+    Args:
+        each: what these cells have measured of one operation.
     """
+    rates = {cell.cell: one.per_second for cell, one in each}
     good = [cell for cell in cells if cell.status == CellStatus.SUCCEEDED and _types_of(cell) == _types_of(like)]
     role = counted(good)
     reference = combination(like.values, role)
     steps: dict[tuple[tuple[str, int], ...], list[tuple[Cell, float]]] = {}
     for cell in good:
-        rate = rate_of(cell, operation)
+        rate = rates.get(cell.cell)
         if rate is not None and combination(cell.values, role) == reference:
             steps.setdefault(tuple(nodes_of(cell).items()), []).append((cell, rate))
     measurements = [

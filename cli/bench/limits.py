@@ -25,7 +25,7 @@ def table(view: Mapping[str, Any]) -> None:
         (
             *((name(cell),) if len(cells) > 1 else ()),
             _phase(one),
-            PASSED if one["held"] else FAILED,
+            (PASSED if one["held"] else FAILED) + (" (baseline)" if one.get("is_baseline") else ""),
             one["reason"] or "",
         )
         for cell in cells

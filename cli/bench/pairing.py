@@ -11,8 +11,7 @@ from functools import cached_property
 
 from troop.bench.definition.definition import identity
 from troop.bench.records.record import CellStatus
-from troop.measure.operations import TOTAL
-from troop.report import baseline, points
+from troop.report import points
 from troop.report.baseline import Halves, halves, in_pairs, label_of, variant_of
 from troop.report.comparison import Source
 from troop.report.document import Cell, Report
@@ -27,6 +26,9 @@ ADD = (
     "`troop bench compare RUN`; or two runs that both have it. Variants of one run are comparable, too"
 )
 """What makes runs comparable."""
+
+SAME = "Compare each run with its own baseline, `troop bench compare RUN`, or two candidates with the same baseline"
+"""What is comparable with different baselines."""
 
 
 class IncomparableError(TroopError):
@@ -48,6 +50,11 @@ class Chosen:
     report: Report
     label: str | None = None
     baseline: Report | None = None
+
+    @cached_property
+    def by_key(self) -> dict[Key, list[tuple[Cell, Measured]]]:
+        """What all cells have measured, by operation."""
+        return points.by_key(self.report.cells)
 
 
 @dataclass(frozen=True)
@@ -85,10 +92,6 @@ class Cells:
     def operations(self) -> list[Key]:
         """Lists the measured operations, in order."""
         return [*self._by_key]
-
-    def parts(self, operation: Key) -> set[str]:
-        """Returns the names of all operations of the role, phase and point of an operation, without their total."""
-        return {name for *place, name in self.operations() if (*place,) == operation[:3] and name != TOTAL}
 
     def measured(self, operation: Key) -> list[tuple[Cell, Measured]]:
         """Lists the results of an operation, one for each cell that measured its rate: the repeats of a point share
@@ -143,18 +146,26 @@ class Variant:
         a, b = read(self.ours), read(self.theirs)
         if self.bases:
             bases = map(read, self.bases)
-            both = [in_pairs(its, base, self.on_same_nodes) for its, base in zip((a, b), bases, strict=True)]
-            left, right = ([own for own, _ in side] for side in both)
-            if any(base <= 0 for side in both for _, base in side):
-                return Compared(left, right, None)
-            relative = [[own / base for own, base in side] for side in both]
+            both = [self._pairs(base, its) for its, base in zip((a, b), bases, strict=True)]
+            left, right = ([own for _, own in side] for side in both)
+            relative = [[own / base for base, own in side] for side in both]
             return _compared(left, right, lambda: statistics.ratio_of_ratios(*relative))
         if self.source == "runs":
             left, right = [value for _, value in a], [value for _, value in b]
             return _compared(left, right, lambda: Ratio(middle(right) / middle(left)))
-        pairs = in_pairs(a, b, self.on_same_nodes)
+        pairs = self._pairs(a, b)
         left, right = [one for one, _ in pairs], [one for _, one in pairs]
         return _compared(left, right, lambda: statistics.paired(left, right))
+
+    def references(self) -> list[tuple[str, Cells]]:
+        """Lists the sides to which ratios of pairs are, with their names; none without pairs."""
+        if self.bases:
+            return [("the baseline of A", self.bases[0]), ("the baseline of B", self.bases[1])]
+        return [] if self.source == "runs" else [("A", self.ours)]
+
+    def _pairs(self, reference: Values, other: Values) -> list[tuple[float, float]]:
+        """Returns the complete pairs. A reference of 0 has no ratio: its pair is incomplete."""
+        return [pair for pair in in_pairs(reference, other, self.on_same_nodes) if pair[0] > 0]
 
 
 def _compared(a: list[float], b: list[float], estimate: Callable[[], Ratio]) -> Compared:
@@ -180,14 +191,15 @@ def sides_of(a: Chosen, b: Chosen | None) -> Sides:
         for side in (a, b):
             cells_of(side)  # refuses an unknown variant
         if a.label is None or b.label is None or a.label == b.label:
+            alone = f"leave {b.name} out to compare the run with its baseline, " if split else ""
             raise IncomparableError(
-                f"{a.name} and {b.name} are the same: name two runs, or two variants of one as RUN:VARIANT, such as "
-                f"{example(a.report)}"
+                f"{a.name} and {b.name} are the same: {alone}name two runs, or two variants of one as RUN:VARIANT, "
+                f"such as {example(a.report)}"
             )
         return Sides(a, b, "round")
     other = halves(b.report.cells, b.report.baseline)
-    reason = f"{_lacking(a, split, b, other)}. {ADD}"
     is_shared = identity(a.report.baseline) == identity(b.report.baseline)
+    reason = _lacking(split, other, is_shared)
     a, b = _relative(a, split), _relative(b, other)
     if split and is_shared and a.baseline and b.baseline:
         return Sides(a, b, "baseline", baseline=split.names[1], on_same_nodes=split.on_same_nodes)
@@ -198,37 +210,44 @@ def _against_baseline(run: Chosen, split: Halves | None) -> Sides:
     if split is None:
         raise IncomparableError(f"{run.name} has no baseline: name a second run or variant to compare. {ADD}")
     reports = [run.report.model_copy(update={"cells": cells}) for cells in (split.baseline, split.candidate)]
-    names = [f"{run.name}, {its}" if its else run.name for its in reversed(split.names)]
-    a, b = (Chosen(name, one, run.label) for name, one in zip(names, reports, strict=True))
+    label, place = _shared_label(run, [*split.candidate, *split.baseline]), run.name
+    if label != run.label:  # the baseline's values are in the other part of the name
+        place = ":".join(filter(None, (run.report.run.run or "RUN", label)))
+    names = [f"{place}, {its}" if its else place for its in reversed(split.names)]
+    a, b = (Chosen(name, one, label) for name, one in zip(names, reports, strict=True))
     source: Source = "cell" if split.on_same_nodes else "round"
     return Sides(a, b, source, baseline=split.names[1], on_same_nodes=split.on_same_nodes)
 
 
 def _relative(side: Chosen, split: Halves | None) -> Chosen:
     """Returns a side relative to its baseline; as it is without one, and if the chosen variant is the baseline."""
-    if split is None:
+    label = _shared_label(side, split.candidate) if split else None
+    if split is None or (label is None and side.label is not None):
         return side
-    label = side.label
-    if label is not None and label not in map(label_of, split.candidate):
-        chosen = {cell.cell for cell in cells_of(side)}
-        label = next((label_of(cell) for cell in split.candidate if cell.cell in chosen), None)
-        if label is None:
-            return side
     report, base = (side.report.model_copy(update={"cells": cells}) for cells in (split.candidate, split.baseline))
     return replace(side, report=report, label=label, baseline=base)
 
 
-def _lacking(a: Chosen, split: Halves | None, b: Chosen, other: Halves | None) -> str:
-    """Says why two runs have no pairs."""
+def _lacking(split: Halves | None, other: Halves | None, is_shared: bool) -> str:
+    """Says why two runs have no pairs, and what has."""
     without = [name for name, its in (("A", split), ("B", other)) if its is None]
-    if without:
-        return f"{' and '.join(without)} {'has' if len(without) == 1 else 'have'} no baseline"
-    theirs = [baseline.name_of(side.report.baseline) for side in (a, b)]
-    return (
-        f"A has the baseline {theirs[0]} and B {theirs[1]}"
-        if theirs[0] != theirs[1]
-        else "a side is the baseline itself"
-    )
+    if split is None or other is None:
+        return f"{' and '.join(without)} {'has' if len(without) == 1 else 'have'} no baseline. {ADD}"
+    if is_shared:
+        return f"A side is the baseline itself. {SAME}"
+    return f"A has the baseline {split.names[1]}, and B {other.names[1]}. {SAME}"
+
+
+def _shared_label(side: Chosen, cells: Sequence[Cell]) -> str | None:
+    """Returns the label of the chosen variant as candidate and baseline share it, if it is among some cells.
+
+    Raises:
+        IncomparableError: the variant does not exist.
+    """
+    if side.label is None or side.label in map(label_of, cells):
+        return side.label
+    chosen = {cell.cell for cell in cells_of(side)}
+    return next((label_of(cell) for cell in cells if cell.cell in chosen), None)
 
 
 def is_one_run(a: Chosen, b: Chosen) -> bool:

@@ -69,6 +69,7 @@ ROUTES: Routes = (
     (re.compile(SCHEDULES_PATH), frozenset({"GET", "POST"})),
     (re.compile(f"{SCHEDULES_PATH}/{_SEGMENT}"), frozenset({"DELETE"})),
     (re.compile(f"{BENCHMARKS_PATH}/artifacts"), frozenset({"POST"})),
+    (re.compile(f"{BENCHMARKS_PATH}/history"), frozenset({"GET"})),
     (re.compile(f"{BENCHMARKS_PATH}/{_RUN}"), frozenset({"GET", "DELETE"})),
     (REPORT_PATH, frozenset({"GET", "POST"})),
     (LIVE_PATH, frozenset({"GET"})),

@@ -13,7 +13,7 @@ from troop.bench.definition import baseline as sides
 from troop.bench.definition.definition import parameter_of
 from troop.bench.definition.plan import Variant
 from troop.bench.records.record import CellStatus
-from troop.measure.operations import MIXED
+from troop.measure.operations import MIXED, TOTAL
 from troop.report import points
 from troop.report.document import Against, Cell, Figure, Operation, Phase, Ratio
 from troop.report.open_loop import word
@@ -75,20 +75,31 @@ def halves(cells: Sequence[Cell], baseline: Mapping[str, JsonValue]) -> Halves |
     return Halves(side(False), side(True), on_same_nodes, (_candidate_name(cells, baseline), name_of(baseline)))
 
 
+def candidate(cells: Sequence[Cell], baseline: Mapping[str, JsonValue]) -> Sequence[Cell]:
+    """Returns the cells of what the run is about: the candidate, or all without a baseline."""
+    split = halves(cells, baseline)
+    return cells if split is None else split.candidate
+
+
 def name_of(baseline: Mapping[str, Any]) -> str:
     """Returns a baseline in short: ``version=1.2``."""
     return Variant(values={key: parameter_of(value) for key, value in baseline.items()}).label
 
 
 def pairs(cells: Sequence[Cell], baseline: Mapping[str, JsonValue]) -> Iterator[Pairs]:
-    """Yields the complete pairs of each operation whose rate both sides measured, in cells that SUCCEEDED."""
-    split = halves(cells, baseline)
+    """Yields the complete pairs of each operation whose rate both sides measured, in cells that SUCCEEDED. Searches
+    are compared by their answers: each chooses its own points. An answer that is an interval makes no pair.
+    """
+    split = halves([_with_answers(cell) if cell.searches else cell for cell in cells], baseline)
     if split is None:
         return
     theirs = _by_variant(split.baseline)
     for variant, ours in _by_variant(split.candidate).items():
         other = points.by_key(theirs.get(variant, []))
-        for key, measured in points.by_key(ours).items():
+        measured_by_key = points.by_key(ours)
+        for key, measured in measured_by_key.items():
+            if key[-1] == TOTAL and points.parts(measured_by_key, key) != points.parts(other, key):
+                continue  # totals of different operations
             matched = in_pairs(_known(measured), _known(other.get(key, [])), split.on_same_nodes)
             if matched:
                 yield Pairs(label_of(ours[0]), key, matched)
@@ -163,6 +174,12 @@ def _ratio(name: Figure, each: Sequence[tuple[Operation, Operation]]) -> Ratio |
         method=estimate.method,
         pairs=[ours / theirs for ours, theirs in known],
     )
+
+
+def _with_answers(cell: Cell) -> Cell:
+    searched = {one.phase for one in cell.searches}
+    phases = [one for one in cell.phases if one.phase not in searched]
+    return cell.model_copy(update={"phases": [*phases, *points.answers(cell, exact=True)]})
 
 
 def _with_points(cell: Cell, baseline: Mapping[str, JsonValue], is_theirs: bool) -> Cell:

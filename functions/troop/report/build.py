@@ -56,8 +56,9 @@ def _build(archive: Archive, now: datetime, version: str, run: str) -> Report:
         cell, cell_findings = reading.cell(archive, planned, attempts(archive, sources, planned), terms, sources.types)
         cells.append(cell)
         findings += cell_findings
-    growth = scaling(cells, _roles(sources.definition))
     against = _baseline(sources.definition)
+    candidate = baseline.candidate(cells, against)
+    growth = scaling(candidate, _roles(sources.definition))
     return Report(
         created_at=now,
         created_by=version,
@@ -71,7 +72,7 @@ def _build(archive: Archive, now: datetime, version: str, run: str) -> Report:
         scaling=growth,
         baseline=against,
         ratios=baseline.ratios(cells, against),
-        findings=_ordered([*findings, *trust.growth_findings(growth, cells), *trust.timing_findings(cells)]),
+        findings=_ordered([*findings, *trust.growth_findings(growth, candidate), *trust.timing_findings(cells)]),
     )
 
 

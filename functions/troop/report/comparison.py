@@ -180,9 +180,6 @@ class Comparison(Part):
         "round: pairs of cells of a round, on different nodes; baseline: ratios of two runs to the same baseline; "
         "runs: nothing, because two runs without a common baseline are not comparable to a few percent"
     )
-    on_same_nodes: bool = Field(
-        default=False, description="Whether candidate and baseline of a pair shared their nodes"
-    )
     baseline: str = Field(default="", description="For example: version=1.2; empty without a baseline")
     reason: str = Field(default="", description="Why there are no pairs, and what to add; empty with pairs")
     fail_below: float | None = None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
+from troop.bench.definition.baseline import is_baseline
 from troop.bench.definition.phase_limits import FAILED, PASSED, PhaseLimit
 from troop.bench.definition.search import ANSWERS, Outcome, interval
 from troop.bench.measuring.judging import bound, shown
@@ -19,11 +20,12 @@ MOST_ROWS: Final = 1000
 
 @dataclass(frozen=True)
 class LimitRow:
-    """A limit of one phase or point of a cell."""
+    """A limit of one phase or point of a cell. That of a baseline decides no verdict."""
 
     cell: Cell
     phase: Phase
     limit: Limit
+    is_baseline: bool = False
 
     @property
     def bound(self) -> str:
@@ -48,7 +50,12 @@ class LimitRow:
 
 def rows(report: Report) -> list[LimitRow]:
     """Returns all limits of all cells, also of cells that have not SUCCEEDED."""
-    return [LimitRow(cell, phase, limit) for cell in report.cells for phase in cell.phases for limit in phase.limits]
+    return [
+        LimitRow(cell, phase, limit, is_baseline(report.baseline, phase.parameters))
+        for cell in report.cells
+        for phase in cell.phases
+        for limit in phase.limits
+    ]
 
 
 def shown_rows(report: Report) -> tuple[list[list[LimitRow]], int]:

@@ -8,7 +8,7 @@ from statistics import fmean, median
 
 from troop.measure.operations import RESPONSE
 from troop.report import limit_rows, points, processors, verdicts
-from troop.report.baseline import halves, name_of
+from troop.report.baseline import candidate, name_of
 from troop.report.charts import measured
 from troop.report.document import (
     Attempt,
@@ -134,8 +134,8 @@ def keys(report: Report) -> list[Key]:
 
 def _within_limits(report: Report) -> Report:
     """Returns the report with what the run is about: the candidate, if there is a baseline."""
-    split = halves(report.cells, report.baseline)
-    return points.within_limits(report.model_copy(update={"cells": split.candidate}) if split else report)
+    cells = list(candidate(report.cells, report.baseline))
+    return points.within_limits(report.model_copy(update={"cells": cells}))
 
 
 def _succeeded(report: Report) -> Key:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from statistics import geometric_mean, median
 from typing import Any
 
+from troop.bench.definition.search import ANSWERS, Outcome
+from troop.measure.operations import TOTAL
 from troop.report.document import Cell, Operation, Phase, Report
 from troop.report.totals import rows_of
 
@@ -100,6 +102,31 @@ def within(report: Report) -> Iterator[Within]:
             rates = [one.per_second for one in operations if one.per_second is not None]
             if len(rates) > 1:
                 yield Within(cell, key, rates)
+
+
+def answers(cell: Cell, *, exact: bool = False) -> Iterator[Phase]:
+    """Yields the points at the answers of a cell's searches, under a label that is the same for all cells: each search
+    chooses its own points.
+
+    Args:
+        exact: without answers that are intervals.
+    """
+    for search in cell.searches:
+        if search.outcome not in ANSWERS or search.largest is None or (exact and search.outcome == Outcome.WIDENED):
+            continue
+        for phase in cell.phases:
+            if phase.phase == search.phase and phase.parameters.get(search.parameter) == search.largest:
+                yield phase.model_copy(update={"label": answer_label(search.parameter)})
+
+
+def answer_label(parameter: str) -> str:
+    """Returns the label of the points at the answers of searches."""
+    return f"largest {parameter}"
+
+
+def parts(keys: Iterable[Key], total: Key) -> set[str]:
+    """Returns the names of the operations of the role, phase and point of a total."""
+    return {name for *place, name in keys if (*place,) == total[:3] and name != TOTAL}
 
 
 def is_beyond(cell: Cell, phase: Phase) -> bool:

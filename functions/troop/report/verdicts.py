@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -183,17 +183,21 @@ def _tally(rows: Sequence[Row | Ratio], more: str, less: str, unknown: str) -> s
     return ", ".join(form.format(f"{count:,}") for form, count in counts.items() if count)
 
 
-def row_name(row: Named, rows: Sequence[Named]) -> str:
-    """Returns the parts of a row's name that differ between rows. A role is left out if the phase determines it."""
+def names(rows: Sequence[Named]) -> Callable[[Named], str]:
+    """Returns what names a row by the parts that differ between rows. A role is left out if the phase determines it."""
     phases, roles = {one.phase for one in rows}, {one.role for one in rows}
     is_determined = len({(one.phase, one.role) for one in rows}) == len(phases)
-    parts = [
-        row.label,
-        row.phase if len(phases) > 1 else "",
-        row.role if len(roles) > 1 and not is_determined else "",
-        row.operation,
-    ]
-    return " · ".join(part for part in parts if part)
+
+    def name(row: Named) -> str:
+        parts = [
+            row.label,
+            row.phase if len(phases) > 1 else "",
+            row.role if len(roles) > 1 and not is_determined else "",
+            row.operation,
+        ]
+        return " · ".join(part for part in parts if part)
+
+    return name
 
 
 def full_name(row: Named) -> str:
@@ -259,12 +263,13 @@ def chart_data(comparison: Comparison) -> dict[str, Any]:
     [[median, low, high] or null], "b"}]}.
     """
     rows = comparison.rows
+    name = names(rows)
     return {
         "fail_below": comparison.fail_below,
-        "rows": [_drawn(row, rows, row) for row in rows],
+        "rows": [_drawn(name(row), row) for row in rows],
         "times": [
             {
-                "title": row_name(row, rows),
+                "title": name(row),
                 "names": [TIMES[figure.name] for figure in row.times],
                 "a": [_three(figure, "a") for figure in row.times],
                 "b": [_three(figure, "b") for figure in row.times],
@@ -277,12 +282,13 @@ def chart_data(comparison: Comparison) -> dict[str, Any]:
 
 def baseline_data(ratios: Sequence[Against]) -> list[dict[str, Any]]:
     """Returns the rows of :func:`chart_data` for a candidate's rates, each with the ratios of its ``pairs``."""
-    return [_drawn(one, ratios, one.rate) | {"pairs": [number(ratio) for ratio in one.rate.pairs]} for one in ratios]
+    name = names(ratios)
+    return [_drawn(name(one), one.rate) | {"pairs": [number(ratio) for ratio in one.rate.pairs]} for one in ratios]
 
 
-def _drawn(row: Named, rows: Sequence[Named], one: Row | Ratio) -> dict[str, Any]:
+def _drawn(name: str, one: Row | Ratio) -> dict[str, Any]:
     return {
-        "name": row_name(row, rows),
+        "name": name,
         "ratio": number(one.ratio),
         "low": number(one.low),
         "high": number(one.high),

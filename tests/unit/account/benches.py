@@ -71,6 +71,7 @@ class Bench:
     benchmark: Benchmark = BENCHMARK
     images: dict[str, str] = field(default_factory=dict)
     run: str = ""
+    variant: Variant = field(default_factory=Variant)
     roles: dict[str, str] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
 
@@ -89,9 +90,9 @@ class Bench:
         expires = now + timedelta(seconds=self.benchmark.expires_after)
         run = Run(self.run, self.benchmark.name, now, expires, "arn:me", 1, self.benchmark.nodes)
         self.put(names.definition_key(self.run), to_document(self.benchmark))
-        plan = Plan((PlannedCell(CELL, Variant(), self.benchmark),))
+        plan = Plan((PlannedCell(CELL, self.variant, self.benchmark),))
         self.put(names.plan_key(self.run), to_plan_document(plan))
-        assert self.runs.create(run, [Cell(self.run, CELL)], terms)
+        assert self.runs.create(run, [Cell(self.run, CELL, variant=self.variant)], terms)
 
     def once(self, label: str, do: Callable[[], Any]) -> Bench:
         """Does something to this and its account, or copies what that led to in one like it."""

@@ -6,9 +6,9 @@ from statistics import stdev
 
 import pytest
 
-from tests.unit.cli.reports import PAIRS, against, against_baseline, cell, report
+from tests.unit.cli.reports import PAIRS, against, against_baseline, cell, operation, report
 from troop.report.baseline import FIGURES
-from troop.report.document import Report
+from troop.report.document import Cell, Phase, Report, Search
 from troop.statistics.pairs import paired
 
 
@@ -78,3 +78,43 @@ def test_candidate_that_does_nothing_is_no_noise() -> None:
 def test_nothing_is_compared_without_a_baseline_or_a_pair() -> None:
     assert against(report([cell(1, 10.0)]), {}).ratios == []
     assert by_round("FAILED").ratios == []
+
+
+def test_totals_of_different_operations_have_no_ratio() -> None:
+    one = against_baseline(PAIRS[:2])
+    more = {"version=1.3": ["read", "scan"], "version=1.2": ["read", "write"]}
+    cells = [
+        each.model_copy(
+            update={
+                "phases": [
+                    phase.model_copy(update={"operations": [operation(10.0, name) for name in more[phase.label]]})
+                    for phase in each.phases
+                ]
+            }
+        )
+        for each in one.cells
+    ]
+    assert [each.operation for each in against(report(cells), one.baseline).ratios] == ["read"]
+
+
+def searched(number: int, repetition: int, kind: str, largest: int, outcome: str) -> Cell:
+    """A cell that did what it was asked for, up to the answer of its search."""
+    one = cell(number, 1.0, values={"fleets.servers.instance_type": kind}, repetition=repetition)
+    phases = [
+        Phase(phase="measure", label=f"rate={rate}", parameters={"rate": rate}, nodes=4, measured_seconds=60,
+              operations=[operation(rate + repetition)])
+        for rate in (100, largest)
+    ]  # fmt: skip
+    search = Search(phase="measure", parameter="rate", outcome=outcome, largest=largest, points=2, most=9, text="")
+    return one.model_copy(update={"phases": phases, "searches": [search]})
+
+
+def test_searches_are_compared_by_their_answers_and_not_by_the_points_that_both_tried() -> None:
+    cells = [
+        searched(2 * n + side, n, kind, largest, outcome if (n, side) == (3, 1) else "BRACKETED")
+        for n in (1, 2, 3)
+        for side, (kind, largest) in enumerate((("c7i.large", 500), ("c7g.large", 800)))
+        for outcome in ["WIDENED"]
+    ]
+    (one,) = against(report(cells), {"fleets.servers.instance_type": "c7i.large"}).ratios
+    assert (one.label, one.rate.pairs) == ("largest rate", [801 / 501, 802 / 502])

@@ -18,7 +18,7 @@ from tests.unit.report.runs import InMemory
 from tests.unit.report.sample_cells import measured
 from troop.bench.records.archive import ReportError
 from troop.bench.records.record import CellStatus
-from troop.report import bills, fleets, trust
+from troop.report import bills, fleets, overview, trust
 from troop.report.build import build
 from troop.report.document import Cell, Report, Series
 from troop.report.html import report_page
@@ -194,6 +194,24 @@ def test_ratios_are_those_to_the_baseline_of_the_definition() -> None:
     assert report.baseline == {key: "i4i.large"}
     assert (one.label, one.operation, [one.rate.candidate, one.rate.baseline]) == ("n3", "read", pytest.approx(rates))
     assert complete().baseline == {}
+
+
+def test_growth_is_that_of_the_candidate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cells with 12 servers become the baseline, which does not make the candidate grow."""
+    key = "fleets.servers.count"
+
+    def vary(plan: Any) -> None:
+        for one in plan["cells"]:
+            one["variant"]["values"] = {key: 12 if one["cell"] in ("c005", "c006") else 6}
+
+    monkeypatch.setattr(trust, "GROWN", 0.99)
+    archive = runs.archive().changed("plan.json", vary)
+    report = report_of(archive.changed("definition.json", lambda one: one.update(baseline={key: 12})))
+    (scaling,) = report.scaling
+    assert [point.nodes for point in scaling.points] == [3, 3, 6]
+    assert [one.label for one in overview.keys(report) if "Efficiency" in one.label] == ["Efficiency at 6 servers"]
+    (finding,) = [one for one in report.findings if "of ideal growth" in one.text]
+    assert "at 6 servers" in finding.text
 
 
 @pytest.mark.parametrize("junk", [None, 5, {}, "x", []])

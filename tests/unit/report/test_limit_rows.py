@@ -128,3 +128,26 @@ def test_page_shows_the_outcome_of_a_search(
     assert (largest and (largest.value, largest.note)) == (value and (value, note))
     text = " ".join(Read(page(report)).text)
     assert str((SEARCH | change)["text"]) in text
+
+
+def test_a_baseline_that_misses_its_limits_decides_no_verdict() -> None:
+    key = "fleets.servers.image"
+
+    def vary(plan: Any) -> None:
+        for one in plan["cells"]:
+            one["variant"]["values"] = {key: "old" if one["cell"] == "c001" else "new"}
+
+    def change(document: Any) -> None:
+        document["phases"][0] |= {"limits": [MISSED], "is_baseline": True}
+
+    archive = runs.archive().changed("plan.json", vary).changed("c001/results.json", change)
+    archive = archive.changed("definition.json", lambda one: one.update(baseline={key: "old"}))
+    report = build(
+        archive.changed("c002/results.json", lambda one: one["phases"][0].update(limits=[HELD])), runs.AT, "0.3"
+    )
+    assert [one.verdict for one in report.cells[:2]] == [None, "PASSED"]
+    assert report.verdict == "PASSED"
+    assert [one.is_baseline for one in limit_rows.rows(report)] == [True, False]
+    shown = page(report)
+    assert FAILED_PAGE not in shown.encode()
+    assert shown.count("baseline, which decides no verdict") == 1

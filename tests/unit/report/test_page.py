@@ -364,3 +364,11 @@ def test_a_report_begins_with_its_candidate_against_the_baseline() -> None:
     (drawn,) = read.data()["baseline"]
     assert (drawn["name"], drawn["mood"], drawn["pairs"][0]) == ("read", "worse", 0.97)
     assert 'id="baseline"' not in html.report_page(samples.study(), SCRIPT)
+
+
+def test_a_figure_that_nobody_knows_is_none_in_the_ratios() -> None:
+    """Without prices there is no cost, and a tool can report rates alone."""
+    one = samples.against()
+    ratios = [row.model_copy(update={"figures": row.figures[:1]}) for row in one.ratios]
+    read = Read(html.report_page(one.model_copy(update={"ratios": ratios}), SCRIPT))
+    assert read.row("read", "1,001")[7:] == ["\N{EN DASH}"] * 4

@@ -360,5 +360,5 @@ def test_a_row_names_its_role_only_where_its_phase_does_not() -> None:
     one = comparisons.compared().rows[0]
     disk = one.model_copy(update={"phase": "disk", "role": "servers", "operation": "scan"})
     also = one.model_copy(update={"role": "servers"})
-    assert verdicts.row_name(disk, [one, disk]) == f"{one.label} · disk · scan"
-    assert verdicts.row_name(also, [one, also]) == f"{one.label} · servers · {one.operation}"
+    assert verdicts.names([one, disk])(disk) == f"{one.label} · disk · scan"
+    assert verdicts.names([one, also])(also) == f"{one.label} · servers · {one.operation}"

@@ -181,6 +181,7 @@ class LimitsOut(BaseModel):
     setting: str = Field(description="The point in short, such as threads=50, #2; empty in a phase that runs once")
     held: bool = Field(description="Whether all limits are held")
     reason: str | None = Field(description="What is beyond a limit; null if all are held")
+    is_baseline: bool = Field(default=False, description="Whether it is the baseline's, which decides no verdict")
 
 
 class SearchOut(BaseModel):
@@ -222,8 +223,8 @@ class CellOut(BaseModel):
     )
     results_left_out: bool = Field(description="The results do not fit into the answer: use the parameter cell")
     verdict: Verdict | None = Field(
-        description="Whether its results hold all limits of the file; null before the first merge, and without limits. "
-        "It counts only if the cell SUCCEEDED. A search passes if it has an answer"
+        description="Whether its results hold all limits of the file; null before the first merge, without limits, and "
+        "for a baseline. It counts only if the cell SUCCEEDED. A search passes if it has an answer"
     )
     limits: list[LimitsOut] = Field(description="The same for each merged phase and point; empty without limits")
     searches: list[SearchOut] = Field(description="Where the searches of its phases stand; empty without a search")

@@ -101,7 +101,8 @@ FAILED: Final = "FAILED"
 def verdict(
     entries: Sequence[Mapping[str, Any]] | None, searches: Sequence[Mapping[str, Any]] | None = None
 ) -> Outcome | None:
-    """Returns :data:`PASSED` or :data:`FAILED` for a cell; None if nothing was compared with a limit.
+    """Returns :data:`PASSED` or :data:`FAILED` for a cell; None if nothing was compared with a limit, or only a
+    baseline, which is no subject of the limits: it is there to compare with.
 
     Points of a search are meant to reach what does not hold the limits. So a search passes if it has an answer: a value
     that held them each time.
@@ -110,15 +111,18 @@ def verdict(
         entries: of the cell's record, see :func:`troop.bench.measuring.judging.entry`.
         searches: likewise, see :func:`troop.bench.definition.search.document`.
     """
-    if not entries:
+    if all(one.get("is_baseline") for one in entries or ()):
         return None
-    return FAILED if missed(entries, searches) else PASSED
+    return FAILED if missed(entries or (), searches) else PASSED
 
 
 def missed(entries: Sequence[Mapping[str, Any]], searches: Sequence[Mapping[str, Any]] | None = None) -> list[str]:
-    """Returns why a cell has failed: a text for each phase and point, and for each search without an answer."""
+    """Returns why a cell has failed: a text for each phase and point, and for each search without an answer. The
+    baseline is left out.
+    """
     searched = {one["phase"] for one in searches or ()}
-    beyond = [one for one in entries if not one["held"] and one["phase"] not in searched]
+    candidates = [one for one in entries if not one.get("is_baseline")]
+    beyond = [one for one in candidates if not one["held"] and one["phase"] not in searched]
     return [
         *(f"{', '.join(part for part in (one['phase'], one['setting']) if part)}: {one['reason']}" for one in beyond),
         *(f"{one['phase']}: {one['text']}" for one in searches or () if one["outcome"] not in ANSWERS),

@@ -333,7 +333,8 @@ def _expiry(benchmark: BenchmarkIn) -> Iterator[Problem]:
     count = sum(phase.number_of_points for phase in cell.phases if phase.has_points)
     if count > MOST_POINTS:
         allowed = f"phases with at most {MOST_POINTS} points together, repeats included"
-        yield Problem(("phases",), f"have {count} points", allowed)
+        doubled = " with those of the baseline" if any(phase.paired for phase in cell.phases) else ""
+        yield Problem(("phases",), f"have {count} points{doubled}", allowed)
         return
     longest, steps = cell.longest, len(cell.steps)
     around = cell.needed - longest

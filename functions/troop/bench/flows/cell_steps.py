@@ -20,6 +20,7 @@ from troop.bench.aws.fleet_reader import Ended, FleetReader
 from troop.bench.aws.instance_facts import resources_of
 from troop.bench.aws.run_table import RunTable
 from troop.bench.definition import names
+from troop.bench.definition.baseline import is_baseline
 from troop.bench.definition.definition import Benchmark, Step, from_document, is_load
 from troop.bench.definition.money import BILLED
 from troop.bench.definition.roster import Node, Roster, make_roster, parse_node
@@ -505,8 +506,17 @@ class CellSteps:
             judged += judging.judge_rates(
                 merged, targets(benchmark, step.phase_name, place.get("parameters", {}), taking_part)
             )
-        limits = {"limits": [one.document() for one in judged]} if judged else {}
+        limits: dict[str, Any] = {"limits": [one.document() for one in judged]} if judged else {}
+        if judged and self._is_baseline(run, cell, benchmark, place):
+            limits["is_baseline"] = True
         return merged | place | limits
+
+    def _is_baseline(self, run: str, cell: str, benchmark: Benchmark, place: Mapping[str, Any]) -> bool:
+        """Checks whether a merged phase or point, at this place, is of the baseline."""
+        if not benchmark.baseline:
+            return False
+        variant = self.runs.cells.get(run, cell).variant
+        return is_baseline(benchmark.baseline, {**variant.values, **place.get("parameters", {})})
 
     def _end_barriers(self, run: str, cell: str) -> None:
         for step in self._benchmark(run, cell).steps:

@@ -118,11 +118,13 @@ def entry(phase: Mapping[str, Any]) -> dict[str, Any] | None:
     """Summarizes the judgements of a merged phase or point for the cell's record; None without limits.
 
     Args:
-        phase: a phase of the results, with the documents of its judgements in ``limits``.
+        phase: a phase of the results, with the documents of its judgements in ``limits``, and whether it
+            ``is_baseline``.
 
     Returns:
-        ``{"phase", "point", "repeat", "setting", "held", "reason"}``. The setting is the point in short, such as
-        ``threads=50, #2``. The reason is that of the first limit that is not held, with the number of others.
+        ``{"phase", "point", "repeat", "setting", "held", "reason"}``, and "is_baseline" if it is. The setting is the
+        point in short, such as ``threads=50, #2``. The reason is that of the first limit that is not held, with the
+        number of others.
     """
     if not phase.get("limits"):
         return None
@@ -137,6 +139,7 @@ def entry(phase: Mapping[str, Any]) -> dict[str, Any] | None:
         "setting": Variant(None, values, repeat).label[:LONGEST_SETTING],
         "held": not missed,
         "reason": f"{missed[0]}"[:LONGEST_REASON] + more if missed else None,
+        **({"is_baseline": True} if phase.get("is_baseline") else {}),
     }
 
 

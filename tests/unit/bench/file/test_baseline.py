@@ -224,7 +224,7 @@ def test_limits_count_both_sides(baseline: dict[str, Any], points: int, cells: i
     measure["phases__1__points"]["bucket"].append("b50")
     if cells == 1:
         (wrong,) = problems(compared(baseline, **measure), files=FILES)
-        assert "have 102 points" in str(wrong)
+        assert "have 102 points with those of the baseline" in str(wrong)
 
 
 def test_cells_of_both_sides_count() -> None:

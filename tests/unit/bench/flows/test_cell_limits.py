@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,7 @@ from troop.bench.api.run_models import CellOut
 from troop.bench.definition import names
 from troop.bench.definition.definition import Phase, Point
 from troop.bench.definition.phase_limits import PhaseLimit
+from troop.bench.definition.plan import Variant
 from troop.bench.records.record import CellStatus
 
 PREPARE, MEASURE = BENCHMARK.phases
@@ -18,10 +21,17 @@ HELD, MISSED = PhaseLimit("p90_ms", at_most=2), PhaseLimit("error_rate", at_most
 """Of a node's 1,000 reads, p90 is 1 ms; 2 of 1,002 time out."""
 
 
-def measured(bench: Bench, phase: Phase) -> Bench:
-    """A cell that has collected the results of one phase or of its two points."""
-    benchmark = replace(BENCHMARK, phases=(PREPARE, phase), expires_after=3 * 7200)
-    ended = bench.again(f"limits {len(phase.limits)} {len(phase.points)}", benchmark).gathered()
+def measured(
+    bench: Bench, phase: Phase, baseline: Mapping[str, Any] | None = None, values: Mapping[str, Any] | None = None
+) -> Bench:
+    """A cell that has collected the results of one phase or of its two points.
+
+    Args:
+        values: of the cell's variant.
+    """
+    benchmark = replace(BENCHMARK, phases=(PREPARE, phase), expires_after=3 * 7200, baseline=baseline or {})
+    key = f"limits {len(phase.limits)} {phase.points} {baseline} {values}"
+    ended = replace(bench, variant=Variant(values=values or {})).again(key, benchmark).gathered()
     ended.step("release", phase_index=0)
     ended.finish("prepare", ended.nodes())
     for index, step in list(enumerate(benchmark.steps))[1:]:
@@ -81,3 +91,29 @@ def test_a_point_that_did_not_have_its_rate_does_not_hold_the_limits(bench: Benc
     assert entries[2]["reason"] == "drivers did 10.02/s, 167.0% of the set rate of 6/s"
     assert entries[1]["reason"].startswith("drivers did 10.02/s, ")
     assert "% of the set rate of " in entries[1]["reason"]
+
+
+def judged(ended: Bench) -> tuple[str | None, list[tuple[str, bool, bool]]]:
+    """The verdict of the cell, and of each point whether it held the limits, and whether it is the baseline's."""
+    assert ended.step("collect")["state"] == "done"
+    shown = CellOut.from_cell(ended.cell())
+    return shown.verdict, [(one.setting, one.held, one.is_baseline) for one in shown.limits]
+
+
+@pytest.mark.parametrize("candidate", [4, 8])
+def test_the_limits_judge_the_candidate_and_not_its_baseline(bench: Bench, candidate: int) -> None:
+    """Both miss the limit; a baseline that does so is shown, but is no failure of what is measured."""
+    baseline = {"parameters.threads": 8}
+    points = (Point({"threads": candidate}), Point({"threads": 8}))
+    ended = measured(bench, replace(MEASURE, points=points, limits=(MISSED,)), baseline)
+    entries = [(f"threads={candidate}", False, candidate == 8), ("threads=8", False, True)]
+    assert judged(ended) == (None if candidate == 8 else "FAILED", entries)
+    report = [one.get("is_baseline", False) for one in ended.get(names.results_key(ended.run, CELL))["phases"]]
+    assert report == [candidate == 8, True]
+
+
+@pytest.mark.parametrize(("own", "verdict"), [("m7g.large", "FAILED"), ("m7g.xlarge", None)])
+def test_a_cell_of_the_baseline_has_no_verdict(bench: Bench, own: str, verdict: str | None) -> None:
+    key = "fleets.servers.instance_type"
+    ended = measured(bench, replace(MEASURE, limits=(MISSED,)), {key: "m7g.xlarge"}, {key: own})
+    assert judged(ended) == (verdict, [("", False, verdict is None)])

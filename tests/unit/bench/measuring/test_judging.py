@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from troop.bench.definition.phase_limits import FAILED, PASSED, PERCENTILES, PhaseLimit, verdict
+from troop.bench.definition.phase_limits import missed as missed_texts
 from troop.bench.measuring.judging import Judgement, entry, judge, judge_rates, with_entry
 from troop.measure import merge
 from troop.measure.histogram import Histogram
@@ -303,6 +304,10 @@ def test_the_record_has_the_first_reason_and_counts_the_others() -> None:
     assert verdict([held]) == PASSED
     assert verdict([held, missed]) == FAILED
     assert verdict([]) is None
+    baseline = entry(phase | {"is_baseline": True})
+    assert baseline == missed | {"is_baseline": True}
+    assert (verdict([baseline]), verdict([held, baseline]), verdict([missed, baseline])) == (None, PASSED, FAILED)
+    assert missed_texts([held, baseline]) == []
     again = {**missed, "held": True, "reason": None}
     assert with_entry([missed, held], again) == [held, again], "a retry does not count twice"
 

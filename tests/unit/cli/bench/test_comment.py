@@ -19,6 +19,7 @@ from cli.shared import yaml_files
 from tests.unit.cli.reports import NOW, PAIRS, against_baseline, repeated, report
 from tests.unit.report.sample_comparisons import compared, compared_with_attacks, nothing_in_common
 from troop.report.comparison import Comparison
+from troop.report.document import Report
 
 WORKFLOW = Path(__file__).parents[4] / "examples/ci/pull-request.yml"
 
@@ -45,11 +46,21 @@ def test_each_verdict_has_its_word() -> None:
     assert "Fewer than two pairs: `read of drivers in measure`." in alone
 
 
-def test_two_runs_without_a_baseline_say_what_to_add() -> None:
-    sides = (Chosen(run, report(repeated([1000.0, 990.0]), run)) for run in ("20261120-150000-1f0c9b2e", "x"))
-    text = markdown(comparing.compare(*sides, now=NOW, version="1", fail_below=0.9))
+@pytest.mark.parametrize(
+    ("a", "b", "reason"),
+    [
+        (report(repeated([1000.0, 990.0]), "a"), report(repeated([1000.0]), "b"), "A and B have no baseline"),
+        (
+            against_baseline(run="a"),
+            against_baseline(run="b", baseline="1.1"),
+            "A has the baseline version=1.2, and B version=1.1",
+        ),
+    ],
+)
+def test_two_runs_without_a_common_baseline_say_what_to_add(a: Report, b: Report, reason: str) -> None:
+    text = markdown(comparing.compare(Chosen("A", a), Chosen("B", b), now=NOW, version="1", fail_below=0.9))
     assert text.startswith("**Unknown. ")
-    assert "give the file a `baseline` (`A and B have no baseline`)." in text
+    assert f"give both the same `baseline` (`{reason}`)." in text
 
 
 def test_the_worst_rows_come_first_and_many_are_counted() -> None:

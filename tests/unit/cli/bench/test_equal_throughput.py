@@ -9,12 +9,18 @@ from hypothesis import strategies as st
 from cli.bench import equal_throughput
 from cli.bench.equal_throughput import Measured
 from tests.unit.cli.reports import PRICES, cell, repeated
+from troop.report.document import Cell
+from troop.report.points import by_key
 
 READ = ("measure", "", "drivers", "read")
 
 
 def steps(*measured: tuple[int, int, float]) -> list[Measured]:
     return [Measured({"servers": s, "drivers": d}, rate, PRICES) for s, d, rate in measured]
+
+
+def steps_of(cells: list[Cell], like: Cell) -> list[Measured]:
+    return equal_throughput.measured(cells, like, by_key(cells)[READ])
 
 
 GROWING = steps((3, 1, 300.0), (6, 2, 560.0), (12, 4, 1000.0))
@@ -79,14 +85,14 @@ def test_steps_are_those_of_the_same_combination_repetitions_together() -> None:
         cell(4, 900.0, "n6", values={"parameters.threads": 8}, nodes={"servers": 6, "drivers": 2}),
         cell(5, 900.0, "n12", values=threads, status="FAILED"),
     ]
-    measurements = equal_throughput.measured(cells, cells[0], READ)
+    measurements = steps_of(cells, cells[0])
     assert [(one.nodes["servers"], round(one.per_second, 6)) for one in measurements] == [(3, 200.0), (6, 500.0)]
     assert measurements[0].prices == pytest.approx(PRICES)
 
 
 def test_a_matrix_of_counts_makes_steps_too() -> None:
     cells = [cell(n, 100.0 * n, values={"fleets.servers.count": n}, nodes={"servers": n, "drivers": 1}) for n in (3, 6)]
-    assert [one.nodes["servers"] for one in equal_throughput.measured(cells, cells[1], READ)] == [3, 6]
+    assert [one.nodes["servers"] for one in steps_of(cells, cells[1])] == [3, 6]
 
 
 def test_more_drivers_for_the_same_servers_are_no_step() -> None:
@@ -95,7 +101,7 @@ def test_more_drivers_for_the_same_servers_are_no_step() -> None:
         for n in (3, 6)
         for d in (1, 4)
     ]
-    measurements = equal_throughput.measured(cells, cells[1], READ)
+    measurements = steps_of(cells, cells[1])
     assert [one.nodes for one in measurements] == [{"servers": 3, "drivers": 4}, {"servers": 6, "drivers": 4}]
 
 
@@ -103,5 +109,5 @@ def test_other_instance_types_are_no_step() -> None:
     """Scale steps can be variants of the system: a larger type is not more of the same nodes."""
     cells = [cell(n, 100.0 * n, f"n{n}", nodes={"servers": n, "drivers": 1}) for n in (3, 6)]
     larger = [fleet.model_copy(update={"instance_type": "z.large"}) for fleet in cells[1].fleets]
-    steps = equal_throughput.measured([cells[0], cells[1].model_copy(update={"fleets": larger})], cells[0], READ)
+    steps = steps_of([cells[0], cells[1].model_copy(update={"fleets": larger})], cells[0])
     assert [one.nodes["servers"] for one in steps] == [3]

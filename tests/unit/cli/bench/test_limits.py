@@ -47,6 +47,16 @@ def test_whether_results_hold_the_limits_is_an_exit_code(
         assert f"{ID} does not hold its limits: c001 measure, threads=9: {REASON}" in " ".join(result.stderr.split())
 
 
+def test_the_baseline_is_shown_and_decides_nothing(run: Run, api: FakeApi) -> None:
+    document = judged("FAILED")
+    document["cells"][0]["verdict"] = "PASSED"
+    document["cells"][0]["limits"][1]["is_baseline"] = True
+    api.refusals[ONE] = [Answer(200, document)]
+    result = run("bench", "results", ID)
+    assert result.exit_code == 0, result.output
+    assert "FAILED (baseline)" in result.stdout
+
+
 def test_status_shows_the_verdicts_and_succeeds(run: Run, api: FakeApi) -> None:
     api.refusals[ONE] = [Answer(200, judged("FAILED", status="RUNNING", ended_at=None))]
     result = run("bench", "status", ID)

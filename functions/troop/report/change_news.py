@@ -1,4 +1,4 @@
-"""Decides which change of a scheduled benchmark is news: its runs measure another level than before. Pure.
+"""Decides which change of a benchmark is news: its runs measure another level than before. Pure.
 
 A search for change points looks once at a history. A schedule looks after each run, so noise has many more chances. So
 several looks, one after another, must find a change before anybody hears of it.
@@ -10,8 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from troop.bench.measuring.verdicts import name_some
 from troop.bench.records.history import Change, Figure, Series, histories
 from troop.bench.records.line import Line
+from troop.report.document import Finding
 from troop.shared.benchmark_change import BenchmarkChange, ChangedFigure
 
 NEWEST = 200
@@ -111,6 +113,32 @@ def news(lines: Sequence[Line], announcements: Sequence[Announcement]) -> News |
     )
     new = dict.fromkeys(Announcement(after.run, one.is_worse) for _, one in pairs)
     return News(change, (*announcements, *new))
+
+
+def findings(lines: Sequence[Line]) -> list[Finding]:
+    """Says in the report of the last of some runs which of its figures have changed lately, the largest change first.
+
+    Args:
+        lines: of :func:`alike`.
+    """
+    pairs = sorted(_newest(lines), key=lambda pair: -_size(pair[1]))
+    return [
+        Finding(severity="note", cause="The benchmark has changed", text=_sentence(*pair))
+        for pair in pairs[:MOST_NAMED]
+    ]
+
+
+def _sentence(series: Series, one: Change) -> str:
+    ratio = one.after / one.before
+    words = f"{abs(ratio - 1):.1%} {'higher' if ratio > 1 else 'lower'} than before"
+    if series.baseline:
+        words += f", relative to {series.against}"
+    beside = [f"{its.name} from {its.before or 'none'} to {its.after or 'none'}" for its in one.beside]
+    also = f" What else changed there: {name_some(beside)}." if beside else ""
+    return (
+        f"Since the run {one.first.run} of {one.first.at:%Y-%m-%d}, the {series.figure.value} of "
+        f"{' · '.join(part for part in series.key if part)} is {words}.{also}"
+    )
 
 
 def _every(lines: Sequence[Line]) -> Iterator[Series]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from troop.bench.records.line import Figures, Line, Values
-from troop.report.change_news import FEWEST, MOST_NAMED, NEWEST, RECENT, Announcement, News, alike, news
+from troop.report.change_news import FEWEST, MOST_NAMED, NEWEST, RECENT, Announcement, News, alike, findings, news
 from troop.shared.benchmark_change import BenchmarkChange
 
 AT = datetime(2026, 1, 1, 3, tzinfo=UTC)
@@ -69,6 +69,22 @@ def test_a_step_is_announced_once(kind: str, level: float) -> None:
     (rate,) = change.figures
     assert (change.reporting_run, rate.figure) == (f"r{number:03}", "throughput")
     assert rate.after / rate.before == pytest.approx(level, abs=0.03)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_report_says_nothing_of_noise(kind: str) -> None:
+    assert findings(noisy(kind, 3, 100)) == []
+
+
+def test_a_report_says_since_when_a_figure_is_another_and_what_else_changed() -> None:
+    lines = exact(40, since=25)
+    lines = [replace(line, version="1.2" if n < 25 else "1.3") for n, line in enumerate(lines)]
+    texts = [one.text for one in findings(lines)]
+    assert (
+        "Since the run r025 of 2026-01-26, the throughput of measure · drivers · op0 is 5.0% lower than before."
+        " What else changed there: version from 1.2 to 1.3."
+    ) in texts
+    assert findings(lines[:25]) == []
 
 
 def exact(count: int, since: int, rate: float = 950.0, **more: Any) -> list[Line]:

@@ -5,7 +5,7 @@ announces that a scheduled benchmark has changed.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -18,7 +18,7 @@ from troop.bench.records.record import Run
 from troop.report import stored_record
 from troop.report.aws.announcements import Announcements
 from troop.report.build import build
-from troop.report.change_news import alike, news
+from troop.report.change_news import alike, findings, news
 from troop.report.html import report_page
 from troop.report.lines import line_of
 from troop.shared.benchmark_change import BenchmarkChange
@@ -85,24 +85,26 @@ class Reports:
             raise NoStoredResultsError(run)
         self._keep_record(record)
         report = build(self.stored.stored_run(run), self.clock(), self.version, run)
+        line = line_of(record, report)
+        self.runs.lines.put(line)
+        lines = alike(self.runs.lines.newest(line.name, _MOST_READ), line)
+        report = report.model_copy(update={"findings": [*report.findings, *findings(lines)]})
         as_json = report.model_dump_json().encode()
         as_html = report_page(report, self.script()).encode()
         self.stored.write(run, names.REPORT_JSON, as_json)
         self.stored.write(run, names.REPORT_HTML, as_html)
-        line = line_of(record, report)
-        self.runs.lines.put(line)
-        change = self._announce(line) if self.clock() - record.ended_at < _LATEST else None
+        change = self._announce(lines) if self.clock() - record.ended_at < _LATEST else None
         return ReportOutcome(
             len(report.cells), len(report.findings), len(as_json), len(as_html), change.run if change else None
         )
 
-    def _announce(self, line: Line) -> BenchmarkChange | None:
+    def _announce(self, lines: Sequence[Line]) -> BenchmarkChange | None:
         """Announces that the runs of a schedule measure another level than before, if that is new. Returns the change
         that it announces.
         """
+        line = lines[-1]
         if not line.schedule:
             return None
-        lines = alike(self.runs.lines.newest(line.name, _MOST_READ), line)
         for _ in range(_TRIES):
             known = self.announcements.read(line)
             new = news(lines, known.announcements)

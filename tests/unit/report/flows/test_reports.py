@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import tomllib
 from dataclasses import replace
@@ -96,6 +97,21 @@ def measured(bench: Bench) -> Line:
     make(bench)
     (line,) = bench.runs.lines.newest(bench.runs.get(bench.run).name, 10)
     return line
+
+
+def test_a_report_says_that_the_benchmark_has_changed(bench: Bench) -> None:
+    line = measured(bench)
+    for n in range(1, 40):
+        earlier = replace(line, run=f"earlier-{n}", at=line.at - timedelta(days=n))
+        factor = 2 if n > 10 else 1
+        rates = [replace(one, per_second=one.per_second * factor) for one in line.figures[0].values]
+        bench.runs.lines.put(replace(earlier, figures=(replace(line.figures[0], values=tuple(rates)),)))
+    make(bench)
+    report = Report.model_validate_json(written(bench)["report.json"])
+    (text,) = [one.text for one in report.findings if one.cause == "The benchmark has changed"]
+    assert "Since the run earlier-10" in text
+    assert "50.0% lower" in text
+    assert text in html.unescape(written(bench)["report.html"].decode())
 
 
 def test_line_equals_the_report_and_its_repetition(bench: Bench) -> None:

@@ -28,13 +28,14 @@ def _cell(cell: Mapping[str, Any]) -> Cell:
     phases = [
         Phase(
             phase=row["phase"],
-            label=bench_show.phase_of({**row, "phase": "", "repeat": 1}),
-            parameters=row.get("parameters") or {},
+            label=bench_show.phase_of({"parameters": parameters}),
+            parameters=parameters,
             nodes=0,
             measured_seconds=0,
             operations=[Operation.model_validate(row)],
         )
         for row in cell["results"] or ()
+        for parameters in [dict(sorted((row.get("parameters") or {}).items()))]  # in the order of the database
     ]
     known = {name: cell["variant"][name] for name in ("scale", "values", "repetition")}
     searches = [Search.model_validate(one) for one in cell.get("searches") or ()]

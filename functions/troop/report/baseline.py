@@ -190,14 +190,14 @@ def _with_points(cell: Cell, baseline: Mapping[str, JsonValue], is_theirs: bool)
 
 
 def _unnamed(phase: Phase, baseline: Mapping[str, JsonValue]) -> Phase:
-    """Returns the phase with the label and parameters that candidate and baseline share. The values in which they
-    differ end the label of a point.
+    """Returns the phase with the label and parameters that candidate and baseline share. A label has its values in any
+    order: databases do not keep it.
     """
-    differing = {name: phase.parameters.get(name) for name in (key.removeprefix(sides.PARAMETERS) for key in baseline)}
-    update = {
-        "label": phase.label.removesuffix(name_of(differing)).removesuffix(", "),
-        "parameters": sides.without_baseline(baseline, phase.parameters),
-    }
+    label = f", {phase.label}, "
+    for key in baseline:
+        name = key.removeprefix(sides.PARAMETERS)
+        label = label.replace(f", {name_of({name: phase.parameters.get(name)})}, ", ", ", 1)
+    update = {"label": label[2:-2], "parameters": sides.without_baseline(baseline, phase.parameters)}
     return phase.model_copy(update=update)
 
 

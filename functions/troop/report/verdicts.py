@@ -169,9 +169,12 @@ def summed_up(comparison: Comparison) -> str:
     )
     if comparison.fail_below is None:
         return text
-    below = formatting.counted(regressions, "regression") if regressions else "None known"
-    below = below if regressions or comparison.undecided else "None"
-    return f"{text} {below} below the limit of {comparison.fail_below:g}."
+    limit = comparison.fail_below
+    below = formatting.counted(regressions, "regression") if regressions else "No known regression"
+    below = below if regressions or comparison.undecided else "No regression"
+    reach = [row for row in rows if row.regression is False and row.low is not None and row.low < limit]
+    may = f"; in {formatting.counted(len(reach), 'row')} the interval reaches below it" if reach else ""
+    return f"{text} {below} below the limit of {limit:g}{may}."
 
 
 def _tally(rows: Sequence[Row | Ratio], more: str, less: str, unknown: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import permutations
 from statistics import stdev
 
 import pytest
@@ -118,3 +120,30 @@ def test_searches_are_compared_by_their_answers_and_not_by_the_points_that_both_
     ]
     (one,) = against(report(cells), {"fleets.servers.instance_type": "c7i.large"}).ratios
     assert (one.label, one.rate.pairs) == ("largest rate", [801 / 501, 802 / 502])
+
+
+@pytest.mark.parametrize("order", list(permutations(("version", "mode", "threads"))))
+def test_labels_have_their_values_in_any_order(order: Sequence[str]) -> None:
+    values = {
+        "1.3": {"version": "1.3", "mode": "fast", "threads": 8},
+        "1.2": {"version": "1.2", "mode": "", "threads": 8},
+    }
+    cells = [
+        one.model_copy(
+            update={
+                "phases": [
+                    phase.model_copy(
+                        update={
+                            "parameters": its,
+                            "label": ", ".join(f"{name}={its[name]}" for name in order),
+                        }
+                    )
+                    for phase in one.phases
+                    for its in [values[str(phase.parameters["version"])]]
+                ]
+            }
+        )
+        for one in against_baseline().cells
+    ]
+    (one,) = against(report(cells), {"parameters.mode": "", "parameters.version": "1.2"}).ratios
+    assert (one.label, len(one.rate.pairs)) == ("threads=8", 6)

@@ -81,7 +81,7 @@ def test_candidate_is_summed_up_against_its_baseline_from_the_record() -> None:
                     | {
                         "phase": "measure",
                         "point": point,
-                        "parameters": {"version": version},
+                        "parameters": dict(sorted({"version": version, "threads": 1}.items(), reverse=number > 1)),
                         "per_second": each[number - 1],
                     }
                     for point, (version, each) in enumerate(rates.items(), 1)

@@ -24,6 +24,8 @@ def markdown(comparison: Comparison) -> str:
     nothing: no HTML, no links and no mentions.
     """
     verdict_word = _HEADS.get(comparison.verdict or "", "")
+    if comparison.verdict == "PASSED" and comparison.open:
+        verdict_word = "Open"
     lines = [f"**{f'{verdict_word}. ' if verdict_word else ''}{summed_up(comparison)}**", ""]
     if comparison.rows:
         lines += ["| | B / A | 95 % | |", "|---|---|---|---|"]

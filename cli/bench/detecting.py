@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -14,6 +15,7 @@ from troop.bench.definition.definition import Point, is_load, rates
 from troop.bench.definition.plan import Plan, Variant
 from troop.bench.records.line import FIGURES, Figures, Line
 from troop.measure.operations import TOTAL
+from troop.shared import formatting
 from troop.shared.formatting import counted
 from troop.statistics import power as powers
 
@@ -270,7 +272,7 @@ def _best(from_best: Iterable[Noise]) -> Noise:
 
 def _noise(size: str | None, key: Key, figure: str, source: Source, collected: _Collected, is_bound: bool) -> Noise:
     factor = math.sqrt(2) if source is Source.ALONE else 1.0  # a pair has the noise of two cells
-    runs = [values[figure] for values in collected.runs if values[figure]]
+    runs = [values[figure] for values in collected.runs if len(values[figure]) > 1]  # one alone has no spread
     spreads = {each: collected.spread(each, factor) for each in SPREADS}
     return Noise(size, key, source, is_bound, len(runs), sum(map(len, runs)), spreads, figure)
 
@@ -286,6 +288,17 @@ def deciding(every: Collection[Noise]) -> Noise | None:
     totals = {(one.size, one.key[:4]) for one in known if one.key[4] == TOTAL}
     whole = (one for one in known if one.key[4] == TOTAL or (one.size, one.key[:4]) not in totals)
     return max(whole, key=lambda one: one.spread or 0.0, default=None)
+
+
+def lacking(lines: Iterable[Line], design: Design, every: Collection[Noise]) -> str:
+    """Says that too few pairs are on record for a spread, how many are, and which other sizes have some."""
+    its = [one for one in every if one.size == design.size and one.source is not Source.ALONE]
+    pairs = max((one.values for one in its), default=0)
+    there = f"{pairs:,} of {powers.LEAST_DEGREES + 1}" if pairs else "none"
+    sizes = dict.fromkeys(one.size for one in lines if one.size != design.size and one.baseline and one.figures)
+    others = [f"`--size {shlex.quote(size)}`" if size else "the file without a size" for size in sizes]
+    more = f", but there are some of {formatting.sentence(others)}" if others else ""
+    return f"too few pairs are on record: {there}{more}"
 
 
 def finding(spread: float, pairs: int) -> Finding:

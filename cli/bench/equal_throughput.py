@@ -112,6 +112,7 @@ def afford(
     low, best = start.per_second, affordable(start.per_second)
     if best is None or not best.hourly:
         return None
+    measured_there = best
     high = low
     for _ in range(_DOUBLINGS):
         high *= 2
@@ -126,6 +127,8 @@ def afford(
             high = middle_rate
         else:
             low, best = middle_rate, more
+    if best.nodes == measured_there.nodes:  # the search ends a rounding error above what these nodes do
+        low, best = start.per_second, measured_there
     return best.model_copy(update={"per_second": float(f"{low:.9g}")})
 
 

@@ -275,7 +275,8 @@ def cells_of(side: Chosen) -> list[Cell]:
     if not cells:
         labels = ", ".join(repr(label) for label in dict.fromkeys(map(label_of, side.report.cells)) if label)
         there = f"it has {labels}" if labels else "it has only one, without a name"
-        raise IncomparableError(f"{side.name} has no variant {side.label!r}: {there}")
+        alone = ". `troop bench compare RUN` compares it with its baseline" if side.report.baseline else ""
+        raise IncomparableError(f"{side.name} has no variant {side.label!r}: {there}{alone}")
     return cells
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from cli.client.bench_client import BenchClient, RefusedFileError
 from cli.shared.errors import CliError
 from troop.bench.admission import merging
 from troop.bench.definition.money import shown
+from troop.bench.records.line import Line
 from troop.shared.formatting import counted, duration
 
 RECORDED = 100
@@ -53,16 +54,13 @@ def estimate(client: BenchClient, source: Source, size: str | None, changes: Map
         raise source.refused(refused.problems) from None
 
 
-def noises(client: BenchClient, source: Source, figure: str | None = None) -> list[Noise]:
+def noises(lines: Sequence[Line], source: Source, figure: str | None = None) -> list[Noise]:
     """Computes the noise of a file's measurements from the runs on record.
 
     Args:
         figure: of which changes are to be detected; None for that of the file's comparison.
-
-    Raises:
-        CliError: the deployment cannot be reached, or has no history.
     """
-    lines, plan = client.history(source.benchmark.name, RECORDED), source.plan
+    plan = source.plan
     chosen = figure or detecting.figure_of(plan)
     return detecting.noises(lines, not plan.has_pairs, chosen, detecting.plan_filter(plan))
 
@@ -74,7 +72,7 @@ def detects(client: BenchClient, source: Source, cost_estimate: Mapping[str, Any
     if not source.plan.baseline:
         return ""
     try:
-        known = detecting.deciding(noises(client, source))
+        known = detecting.deciding(noises(client.history(source.benchmark.name, RECORDED), source))
     except CliError:  # an estimate needs no history
         known = None
     if known is None:

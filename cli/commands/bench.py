@@ -237,8 +237,9 @@ def run(
         from cli.bench.against import against as summed_up  # models of reports take a quarter of a second
 
         against = summed_up(followed, source.benchmark.baseline)
+    compared = f"compare its times and cost with: {to_type(ctx, 'bench', 'compare', started['run'])}" if against else ""
     report = f"get its report with: {to_type(ctx, 'bench', 'report', started['run'])}"
-    bench_outcome.tell(followed, as_json, against, report)
+    bench_outcome.tell(followed, as_json, against, compared, report)
 
 
 @app.command("status")

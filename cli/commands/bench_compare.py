@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -128,6 +128,8 @@ def compare(
         raise CliError(Exit.FAILED, f"B lacks measurements that A has: {', '.join(comparison.lost)}")
     if comparison.verdict == "UNKNOWN":
         raise CliError(Exit.UNKNOWN, _undecided(comparison))
+    if comparison.verdict == "PASSED":
+        show.note(_passed(comparison))
 
 
 @contextmanager
@@ -333,9 +335,25 @@ def _failed(rows: Sequence[Row], comparison: Comparison) -> str:
     return f"{below}: {full_name(worst)} is {worst.ratio:.3f} of A's, {why}"
 
 
+def _passed(comparison: Comparison) -> str:
+    """States that nothing fails; and of which rows more pairs could show that they do."""
+    if not comparison.open:
+        return f"passed: nothing is below {comparison.fail_below:g}"
+    several = len(comparison.open) > 1
+    return (
+        f"open: {_some(map(full_name, comparison.open))} may be below {comparison.fail_below:g}: "
+        f"{'their intervals reach' if several else 'its interval reaches'} below it. Run more `repetitions`: "
+        "`troop bench noise` says how many find it"
+    )
+
+
+def _some(every: Iterable[str]) -> str:
+    names = [*every]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
 def _undecided(comparison: Comparison) -> str:
     if comparison.source == "runs":
         return source(comparison).rstrip(".")
-    named = comparison.undecided[:_NAMED]
-    more = f" and {len(comparison.undecided) - _NAMED} more" if len(comparison.undecided) > _NAMED else ""
-    return f"{', '.join(named)}{more}: fewer than two pairs do not tell noise from a difference. Set `repetitions`"
+    return f"{_some(comparison.undecided)}: fewer than two pairs do not tell noise from a difference. Set `repetitions`"

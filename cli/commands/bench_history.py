@@ -104,7 +104,7 @@ def _write(path: Path, history: dict[str, Any]) -> None:
 
 
 def _values(one: Series, where: tzinfo | None) -> None:
-    bars = bench_history.bars([value.own for value in one.values])
+    bars = bench_history.bars([value.judged for value in one.values])
     marks = {change.index: bench_history.difference(one, change) for change in one.changes}
     rows = [
         (

@@ -60,13 +60,14 @@ def noise(
     if is_file(name):
         values = bench_files.assignments(changes or [])
         source = bench_files.load(Path(name), size, values)
+        lines = client.history(source.benchmark.name, starting.RECORDED)
         design, currency = detecting.design_of(source.plan), USD
-        every = starting.noises(client, source, figure and figure.field)
+        every = starting.noises(lines, source, figure and figure.field)
         if source.plan.baseline:
             estimate = starting.estimate(client, source, size, values)
             design, currency = replace(design, cost=float(estimate["expected"])), estimate["currency"]
         else:
-            show.note("the file has no `baseline:`, so this is about one of parameters, and has no cost")
+            show.note("the file has no `baseline:`: this is for a baseline of parameters, and has no cost")
     elif changes:
         raise CliError(Exit.USAGE, f"--set changes a file, and there is none named {name}")
     else:
@@ -82,7 +83,8 @@ def noise(
         _tell(every, known, design, currency)
     command = twin(ctx, name if is_file(name) else "FILE", sizes or [], changes or [], design)
     if known is None:
-        raise CliError(Exit.UNKNOWN, f"too few pairs are on record; compare the benchmark with itself: {command}")
+        few = detecting.lacking(lines, design, every)
+        raise CliError(Exit.UNKNOWN, f"{few}; compare the benchmark with itself: {command}")
     if known.is_bound:
         show.note(f"pairs of this design differ less; to learn how much, compare the benchmark with itself: {command}")
 

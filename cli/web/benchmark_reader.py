@@ -272,10 +272,9 @@ def _now_and_before(lines: Sequence[Line], newest: Run) -> dict[str, Any] | None
     current = main(histories(same[:1], Figure.THROUGHPUT))
     if current is None:
         return None
-    values = [
-        value.own for one in histories(same[:2], Figure.THROUGHPUT) if one.key == current.key for value in one.values
-    ]
-    return {"measurement": current.name, "now": values[-1], "before": values[-2] if len(values) > 1 else None}
+    values = [value for one in histories(same[:2], Figure.THROUGHPUT) if one.key == current.key for value in one.values]
+    own = [value.own for value in sorted(values, key=lambda one: one.line.at)]  # series differ in their baselines
+    return {"measurement": current.name, "now": own[-1], "before": own[-2] if len(own) > 1 else None}
 
 
 def _values(one: Series | None) -> dict[str, Any]:

@@ -93,7 +93,7 @@ class Equal(Part):
             return "noise unknown"
         if row.exceeds_noise or self.a.scaled == "alike" or row.low is None or row.high is None:
             return ""
-        return f"within the noise, {row.low:.3f} to {row.high:.3f}"
+        return "within the noise"
 
 
 class Affordable(Part):
@@ -196,6 +196,14 @@ class Comparison(Part):
     )
     unmatched: list[str] = Field(default=[], description="Sentences about what only one side has")
     warnings: list[str] = Field(default=[])
+
+    @property
+    def open(self) -> list[Row]:
+        """Rows that are no regressions, but may be below --fail-below: their intervals reach below it."""
+        limit = self.fail_below
+        if limit is None:
+            return []
+        return [row for row in self.rows if row.regression is False and row.low is not None and row.low < limit]
 
     @property
     def verdict(self) -> Literal["PASSED", "FAILED", "UNKNOWN"] | None:

@@ -106,8 +106,8 @@ def verdict(row: Row | Ratio, is_of_runs: bool = False) -> Verdict:
 
 
 def against(ratios: Sequence[Against], baseline: str) -> str:
-    """Sums up a candidate against its baseline: ``Against version=1.2: 2.6 % less, beyond the noise (0.965 to 0.983, 6
-    pairs).`` "" without pairs.
+    """Sums up a candidate against its baseline: ``Throughput against version=1.2: 2.6 % less, beyond the noise (0.965
+    to 0.983, 6 pairs).`` "" without pairs.
     """
     rates = [one.rate for one in without_parts(ratios)]
     if not rates:
@@ -116,17 +116,21 @@ def against(ratios: Sequence[Against], baseline: str) -> str:
         (one,) = rates
         known = [interval(one.low, one.high)] if one.low is not None else []
         details = ", ".join([*known, formatting.counted(len(one.pairs), "pair")])
-        return f"Against {baseline}: {verdict(one).text} ({details})."
+        return f"Throughput against {baseline}: {verdict(one).text} ({details})."
     count = formatting.counted(len(rates), "operation")
-    return f"Against {baseline}, of {count}: {_tally(rates, 'more in {}', 'less in {}', '{} with too few pairs')}."
+    tally = _tally(rates, "more in {}", "less in {}", "{} with too few pairs")
+    return f"Throughput against {baseline}, of {count}: {tally}."
 
 
 def cheaper(comparison: Comparison) -> list[str]:
     """States for the throughput that decides which side is cheaper, by how much, and with which interval.
 
     That is the throughput at the answers of searches, of all operations together where there are several; without
-    searches that of the only row. A comparison of several rows without a search has no such sentence.
+    searches that of the only row. A comparison of several rows without a search has no such sentence. Neither has one
+    on the same nodes: both sides cost the same, and whole nodes would make much of a small difference.
     """
+    if comparison.source == "cell":
+        return []
     rows = [row for row in comparison.rows if row.is_answer] or comparison.rows
     deciding = without_parts(rows)
     if not any(row.is_answer for row in rows) and len(deciding) > 1:
@@ -169,12 +173,11 @@ def summed_up(comparison: Comparison) -> str:
     )
     if comparison.fail_below is None:
         return text
-    limit = comparison.fail_below
     below = formatting.counted(regressions, "regression") if regressions else "No known regression"
     below = below if regressions or comparison.undecided else "No regression"
-    reach = [row for row in rows if row.regression is False and row.low is not None and row.low < limit]
+    reach = comparison.open
     may = f"; in {formatting.counted(len(reach), 'row')} the interval reaches below it" if reach else ""
-    return f"{text} {below} below the limit of {limit:g}{may}."
+    return f"{text} {below} below the limit of {comparison.fail_below:g}{may}."
 
 
 def _tally(rows: Sequence[Row | Ratio], more: str, less: str, unknown: str) -> str:

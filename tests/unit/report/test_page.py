@@ -356,7 +356,8 @@ def test_a_report_begins_with_its_candidate_against_the_baseline() -> None:
     read = Read(html.report_page(samples.against(), SCRIPT))
     text = spaced("".join(read.text))
     assert (
-        "Against version=1.2: 2.4 % less, beyond the noise (0.958 to 0.981, 6 pairs). Highest throughput 975/s" in text
+        "Throughput against version=1.2: 2.4 % less, beyond the noise (0.958 to 0.981, 6 pairs). "
+        "Highest throughput 975/s" in text
     )
     row = [spaced(one) for one in read.row("read", "1,001")]
     assert row[2:7] == ["975", "0.976 0.958 to 0.981", "2.4 % less, beyond the noise", "6", "1.2 %"]

@@ -75,17 +75,18 @@ export async function show(main, signal, benchmark) {
   }
 
   function figure() {
-    const { values, measurements, measurement, figures } = answer;
+    const { values, measurements, measurement, figures, against } = answer;
     const measured = answer.runs.some((run) => run.status === "SUCCEEDED" || run.status === "PARTIAL");
     const [last, before] = [values.at(-1), values.at(-2)];
-    const difference = last && before ? changeText(last.value, before.value) : null;
+    const difference = last && before ? changeText(judged(last, against), judged(before, against)) : null;
+    const shown = last && figureText(last.value, answer.figure);
     return [
       measured && h("div", { class: "filters" },
         field("Figure", select(figures.map(([value]) => [value, title(value)]), answer.figure, (value) => change({ figure: value }, true))),
         measurements.length > 1 && field("Of", select(measurements.map((one) => [one, one]), measurement, (value) => change({ measurement: value }, true)), null, true)),
       !last && h("p", { class: "muted" }, measured ? `No run has ${title(answer.figure).toLowerCase()}.` : "No run has results yet."),
-      last && h("p", { class: "large" }, h("strong", {}, figureText(last.value, answer.figure)), " ", difference && h("span", { class: "muted" }, difference === "no change" ? "as in the run before" : `${difference} against the run before`)),
-      values.length >= LEAST && h("p", { class: "muted small" }, range(values.slice(0, -1), answer.figure)),
+      last && h("p", { class: "large" }, h("strong", {}, against ? [judgedText(judged(last, against), answer), " of ", name(against)] : shown), against && [", ", shown], " ", difference && h("span", { class: "muted" }, difference === "no change" ? "as in the run before" : `${difference} against the run before`)),
+      values.length >= LEAST && h("p", { class: "muted small" }, range(values.slice(0, -1), answer)),
       answer.noise !== null && h("p", { class: "muted small" }, `Noise: without a change, runs differ by about ${short(answer.noise * 100)} %${answer.against ? " in their ratio to the baseline" : ""}.`),
       last && measurements.length === 1 && h("p", { class: "muted small" }, name(measurement)),
       last && answer.changes.length > 0 && h("ul", { class: "plain" }, [...answer.changes].reverse().map(changed)),
@@ -144,9 +145,18 @@ export async function show(main, signal, benchmark) {
 const when = (text) => `${day(text.slice(0, 10))}, ${clock(new Date(text))}`;
 
 /** The range of the values of earlier runs: a last value inside it can be chance. */
-function range(values, figure) {
-  const every = values.map((one) => one.value);
-  return `The ${count(values.length)} runs before had ${figureText(Math.min(...every), figure)} to ${figureText(Math.max(...every), figure)}.`;
+function range(values, { figure, against }) {
+  const every = values.map((one) => judged(one, against));
+  return `The ${count(values.length)} runs before had ${judgedText(Math.min(...every), { figure, against })} to ${judgedText(Math.max(...every), { figure, against })}.`;
+}
+
+/** What runs are judged by: with a baseline the ratio to it, because hours and nodes differ from run to run. */
+function judged(one, against) {
+  return against ? one.ratio : one.value;
+}
+
+function judgedText(number, { figure, against }) {
+  return against ? number.toFixed(3) : figureText(number, figure);
 }
 
 /** A change point: its levels, and what else changed there. */
@@ -159,13 +169,12 @@ function changed(one) {
 
 /** The chart of a figure: a point for each run, from the lowest value to the highest; with a baseline, its ratio. */
 function curve({ figure, unit, values, measurement, against, changes }) {
-  const judged = (one) => (against ? one.ratio : one.value);
-  const texts = (one) => (against ? one.toFixed(3) : figureText(one, figure));
+  const texts = (one) => judgedText(one, { figure, against });
   const [first, last] = [values[0], values.at(-1)];
-  const every = values.map(judged);
+  const every = values.map((one) => judged(one, against));
   const [low, high] = [Math.min(...every), Math.max(...every)];
   const about = against ? `${title(figure)}, divided by that of the baseline ${against},` : title(figure);
-  const text = `${about} of ${count(values.length)} runs of ${measurement}: from ${texts(low)} to ${texts(high)}, last ${texts(judged(last))}, ${count(changes.length)} ${changes.length === 1 ? "change point" : "change points"}`;
+  const text = `${about} of ${count(values.length)} runs of ${measurement}: from ${texts(low)} to ${texts(high)}, last ${texts(judged(last, against))}, ${count(changes.length)} ${changes.length === 1 ? "change point" : "change points"}`;
   const air = (high - low || high || 1) * 0.1;
   const ends = [0, ...changes.map((one) => one.index), values.length];
   const levels = ends.slice(0, -1).flatMap((from, n) => {
@@ -178,7 +187,7 @@ function curve({ figure, unit, values, measurement, against, changes }) {
     xAxis: { ...axis(""), type: "time", min: Date.parse(first.at), max: Date.parse(last.at), splitNumber: 4, splitLine: { show: false }, axisLabel: { color: colour("soft"), hideOverlap: true, alignMinLabel: "left", alignMaxLabel: "right", showMinLabel: true, showMaxLabel: true, formatter: (at) => day(new Date(at).toISOString().slice(0, 10)) } },
     yAxis: { ...axis(""), type: "value", scale: true, min: Math.max(0, low - air), max: high + air, splitNumber: 4, axisLabel: { color: colour("soft"), showMinLabel: false, showMaxLabel: false, formatter: texts } },
     series: [
-      lineSeries({ name: unit ?? "", style: { colour: 0, dash: 0, symbol: 0 } }, values.map((one) => ({ value: [Date.parse(one.at), judged(one)], name: `${when(one.at)}: ${against ? `${texts(one.ratio)}, ` : ""}${figureText(one.value, figure)}` })), { showSymbol: true, symbolSize: values.length > 100 ? 4 : 8 }),
+      lineSeries({ name: unit ?? "", style: { colour: 0, dash: 0, symbol: 0 } }, values.map((one) => ({ value: [Date.parse(one.at), judged(one, against)], name: `${when(one.at)}: ${against ? `${texts(one.ratio)}, ` : ""}${figureText(one.value, figure)}` })), { showSymbol: true, symbolSize: values.length > 100 ? 4 : 8 }),
       ...(changes.length ? [lineSeries({ name: "", style: { colour: 0, dash: 0, symbol: 0 } }, levels, { silent: true, lineStyle: { width: 7, color: colour("s1"), opacity: 0.3 }, markLine: marks() })] : []),
     ],
   }))];

@@ -229,6 +229,13 @@ def test_several_rows_without_a_search_have_no_verdict() -> None:
     assert cheaper(compared([a], [b])) == []
 
 
+def test_whole_nodes_make_no_verdict_of_what_shares_its_nodes() -> None:
+    """Of one server, 2.4 % less would cost twice as much."""
+    comparison = compare(Chosen("RUN", against_baseline()), now=NOW, version="0.3")
+    assert comparison.rows[0].equal is not None
+    assert cheaper(comparison) == []
+
+
 def test_a_run_alone_is_its_candidate_against_its_baseline() -> None:
     run = against_baseline(threads=[1, 8])
     comparison = compare(Chosen("RUN", run), now=NOW, version="0.3", fail_below=0.99)
@@ -374,6 +381,12 @@ def test_a_run_alone_is_what_a_run_with_a_baseline_is_compared_as() -> None:
     run = Chosen("RUN", against_baseline())
     with pytest.raises(IncomparableError, match="leave RUN out to compare the run with its baseline"):
         compare(run, run, now=NOW, version="0.3")
+
+
+def test_a_baseline_that_is_named_as_a_variant_says_how_to_compare_it() -> None:
+    run = against_baseline()
+    with pytest.raises(IncomparableError, match="`troop bench compare RUN` compares it with its baseline"):
+        compare(Chosen("a", run, "version=1.2"), Chosen("b", run, "version=1.3"), now=NOW, version="0.3")
 
 
 def test_two_sides_that_are_the_baseline_have_no_pairs_of_it() -> None:

@@ -54,6 +54,15 @@ def test_where_more_nodes_do_not_do_more_there_is_no_answer() -> None:
     assert equal_throughput.need(GROWING, {"servers": 5, "drivers": 1}, 400.0) is None
 
 
+@given(st.floats(0.1, 1e6))
+def test_own_nodes_do_what_was_measured_for_their_cost(rate: float) -> None:
+    """The search for the rate ends a rounding error above it, which is not beyond what was measured."""
+    own = {"servers": 1, "drivers": 1}
+    its = equal_throughput.afford(steps((1, 1, rate)), own, 0.2, ["servers"])
+    assert its is not None
+    assert (its.nodes, its.scaled, its.per_second) == ({"servers": 1}, "measured", pytest.approx(rate))
+
+
 def test_a_last_step_below_the_line_needs_more_than_it_has() -> None:
     saturating = steps((3, 1, 300.0), (6, 2, 600.0), (12, 4, 700.0))
     need = equal_throughput.need(saturating, {"servers": 12, "drivers": 4}, 710.0)

@@ -93,6 +93,14 @@ def test_table_has_a_line_for_each_run_the_oldest_first(run: Run, api: FakeApi) 
     assert shown[5] == "No change points: they need 10 runs."
 
 
+def test_bars_of_runs_with_a_baseline_are_ratios_to_it(run: Run, api: FakeApi) -> None:
+    """A faster day is not a longer bar."""
+    days = (line("run-1", MONDAY.at, figures(500.0, 1000.0)), line("run-2", TUESDAY.at, figures(400.0, 400.0)))
+    on_record(api, *(replace(one, baseline={"parameters.version": "1.2"}) for one in days))
+    slow, fast = (len(one.rpartition(" ")[2]) for one in printed(run)[3:5])
+    assert slow * 2 == fast
+
+
 def test_history_is_one_request(run: Run, api: FakeApi) -> None:
     on_record(api, *SLOWER)
     printed(run)

@@ -118,18 +118,25 @@ def elsewhere(**place: Any) -> Line:
 
 
 @pytest.mark.parametrize(
-    "lines",
-    [[], [line(RATIOS[:2])], [line(RATIOS, size="smoke")], [elsewhere(variant="n9"), elsewhere(phase="fill")]],
+    ("lines", "few"),
+    [
+        ([], "none"),
+        ([line(RATIOS[:2])], "2 of 5"),
+        ([line(RATIOS[:1])] * 6, "none"),  # a run with one pair has no spread
+        ([line(RATIOS, size="smoke")], "none, but there are some of `--size smoke`"),
+        ([elsewhere(variant="n9"), elsewhere(phase="fill")], "none"),
+    ],
 )
 def test_too_few_pairs_have_no_figure_but_a_command(
-    run: Run, api: FakeApi, compared: str, lines: Sequence[Line]
+    run: Run, api: FakeApi, compared: str, lines: Sequence[Line], few: str
 ) -> None:
     on_record(api, *lines)
     result = run("bench", "noise", compared)
     assert result.exit_code == Exit.UNKNOWN
     assert " find" not in result.stdout
     command = f"troop bench run {compared} --set 'baseline={{parameters.aa: 1}}' --set repetitions=6"
-    assert f"compare the benchmark with itself: {command}" in " ".join(result.stderr.split())
+    sentence = f"too few pairs are on record: {few}; compare the benchmark with itself: {command}"
+    assert sentence in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize(("same_nodes", "cells"), [(True, 6), (False, 12)])

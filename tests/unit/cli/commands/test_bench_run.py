@@ -91,9 +91,27 @@ def test_candidate_is_summed_up_against_its_baseline_from_the_record() -> None:
         ]
     }
     assert against(view, {"parameters.version": "1.2"}) == (
-        "Against version=1.2: 2.4\N{NO-BREAK SPACE}% less, within the noise (0.904 to 1.054, 2 pairs)."
+        "Throughput against version=1.2: 2.4\N{NO-BREAK SPACE}% less, within the noise (0.904 to 1.054, 2 pairs)."
     )
     assert against({"cells": view["cells"][:0]}, {"parameters.version": "1.2"}) == ""
+
+
+def test_a_run_with_a_baseline_ends_with_the_answer_and_where_its_details_are(
+    run: Run, api: FakeApi, file: Path
+) -> None:
+    file.write_text(f"{TEXT}\nbaseline: {{parameters.threads: 16}}\n")
+    rows = [
+        ROW | {"phase": "measure", "point": point, "parameters": {"threads": threads}, "per_second": rate}
+        for point, threads, rate in ((1, 32, 970.0), (2, 16, 1000.0))
+    ]
+    over = run_document(*STEPS, "over", results=rows, **ENDED)
+    over["cells"][0] |= {"status": "SUCCEEDED", "variant": {"scale": None, "values": {}, "repetition": 1}}
+    going(api, *LOOKS[:-1], over)
+    result = run("bench", "run", str(file))
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.replace("\N{NO-BREAK SPACE}", " ").splitlines()
+    at = lines.index("Throughput against threads=16: 3.0 % less; too few pairs to exclude noise (1 pair).")
+    assert lines[at + 1] == f"compare its times and cost with: troop bench compare {ID}"
 
 
 def test_a_terminal_sees_all_steps_those_to_come_too(

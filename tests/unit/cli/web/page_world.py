@@ -71,7 +71,10 @@ def run(**more: Any) -> dict[str, Any]:
 
 
 def line(view: dict[str, Any]) -> dict[str, Any]:
-    """Returns a run's line as in the response of GET /benchmarks/history."""
+    """Returns a run's line as in the response of GET /benchmarks/history. A view can have the ``baseline`` of its run,
+    which did 20,000 operations a second.
+    """
+    baseline = view.get("baseline", {})
     run = {key: view["run"][key] for key in ("run", "name", "at", "size", "status")}
     figures: dict[tuple[str, ...], list[list[float | None]]] = {}
     for cell in view["cells"]:
@@ -84,7 +87,15 @@ def line(view: dict[str, Any]) -> dict[str, Any]:
         "troop": "0.1.0",
         "versions": {},
         "cost": None,
-        "figures": [{**dict(zip(names, key, strict=True)), "values": values} for key, values in figures.items()],
+        "baseline": baseline,
+        "figures": [
+            {
+                **dict(zip(names, key, strict=True)),
+                "values": values,
+                "baseline": [[20_000.0, 1.7, 1.7, 1.7, None, 0.0]] * len(values) if baseline else [],
+            }
+            for key, values in figures.items()
+        ],
     }
 
 

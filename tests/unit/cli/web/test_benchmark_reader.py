@@ -138,6 +138,15 @@ def test_change_of_the_figure_is_against_the_last_run_of_the_same_size(world: Wo
     assert (figure["now"], figure["before"]) == (120.0, 100.0)
 
 
+def test_change_of_the_figure_is_that_of_the_newest_run_whatever_its_baseline(
+    world: World, reader: BenchmarkReader
+) -> None:
+    for number, rate, baseline in ((1, 120.0, "aa"), (2, 100.0, "version")):
+        world.runs[record(world, number, rate=rate)]["baseline"] = {f"parameters.{baseline}": "1"}
+    figure = reader.figures()["figures"]["reads"]
+    assert (figure["now"], figure["before"]) == (120.0, 100.0)
+
+
 def test_main_figure_is_that_of_nodes_which_generate_load(world: World, reader: BenchmarkReader) -> None:
     one = record(world, 1)
     rows = world.runs[one]["cells"][0]["results"]

@@ -147,6 +147,13 @@ def test_change_point_is_marked_and_listed_with_its_run(looking: Looking) -> Non
     expect(chart.locator("svg path[stroke-width='1.5']")).to_have_count(1)
 
 
+def test_runs_with_a_baseline_are_judged_by_their_ratio_to_it(looking: Looking) -> None:
+    for day, rate in ((4, 19_800.0), (5, 20_200.0), (6, 19_000.0)):
+        looking.world.runs[record(looking.world, day, rate)]["baseline"] = {"parameters.version": "1.2"}
+    panel = looking.go("benchmarks/cassandra-write").get_by_role("region", name="Figure over time")
+    expect(panel).to_contain_text("0.950 of version=1.2, 19,000/s \N{MINUS SIGN}5.94 % against the run before")
+
+
 def test_benchmark_of_the_catalogue_has_a_page_before_its_first_run(looking: Looking) -> None:
     page = looking.go("benchmarks/disk-io")
     expect(page.get_by_text("Nothing has run yet.")).to_be_visible()

@@ -280,9 +280,7 @@ def test_an_instance_that_ends_before_the_request_was_not_terminated_by_troop(
     assert injection_of(event).repair_at is None
 
 
-def test_a_call_that_is_late_does_not_credit_troop_with_the_end_of_an_instance(
-    account: Account, insides: Insides
-) -> None:
+def test_a_late_call_does_not_credit_troop_with_the_end_of_an_instance(account: Account, insides: Insides) -> None:
     """It has read of a request in doubt; meanwhile the answer says that the instance had ended before."""
     steps = InjectionSteps(account.events)
     in_doubt = steps.repairing(running(account, insides), account.clock())

@@ -239,6 +239,8 @@ def test_candidate_and_baseline_take_turns_on_the_same_nodes(deployment: Deploym
     every = troop(deployment, "history", detail["run"]["name"])["series"]
     ((value,),) = [one["values"] for one in every if one["baseline"]]
     assert (value["run"], value["ratio"]) == (detail["run"]["run"], pytest.approx(row["ratio"], rel=1e-3))
+    (noise,) = troop(deployment, "noise", str(CATALOGUE), "--size", "smoke", *words, code=15)["measurements"]
+    assert (noise["source"], noise["values"], noise["spreads"]["per_second"]) == ("cell", 2, None)
 
 
 def test_a_dashboard_shows_it_and_how_to_get_its_report(deployment: Deployment, detail: dict[str, Any]) -> None:

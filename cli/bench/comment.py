@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from troop.report.comparison import Comparison, Row
-from troop.report.verdicts import full_name, interval, ratio, source, summed_up, verdict
+from troop.report.verdicts import full_name, interval, outcome, ratio, source, summed_up, verdict
 from troop.shared.formatting import counted
 
 MOST_ROWS = 20
@@ -13,7 +13,6 @@ MOST_NAMES = 5
 MOST_CHARACTERS = 100
 """Bounds of a comment, which people read in a browser, and which GitHub limits to 65,536 characters."""
 
-_HEADS = {"PASSED": "Passed", "FAILED": "Failed", "UNKNOWN": "Unknown"}
 _REPLACED = {"`": "'", "|": "\N{BROKEN BAR}"}
 
 
@@ -23,9 +22,7 @@ def markdown(comparison: Comparison) -> str:
     Names come from files, scripts and tools that others write. They are code spans, in which GitHub interprets
     nothing: no HTML, no links and no mentions.
     """
-    verdict_word = _HEADS.get(comparison.verdict or "", "")
-    if comparison.verdict == "PASSED" and comparison.open:
-        verdict_word = "Open"
+    verdict_word = outcome(comparison).capitalize()
     lines = [f"**{f'{verdict_word}. ' if verdict_word else ''}{summed_up(comparison)}**", ""]
     if comparison.rows:
         lines += ["| | B / A | 95 % | |", "|---|---|---|---|"]

@@ -182,6 +182,7 @@ def comparison_page(comparison: Comparison, script: str, a: Sequence[Cell] = (),
         over_time=entries,
         comparison=comparison,
         summary=verdicts.summed_up(comparison),
+        outcome=verdicts.outcome(comparison),
         source=verdicts.source(comparison),
         data={**verdicts.chart_data(comparison), "over_time": _over_time_data([*a, *b], entries)},
         warnings=[

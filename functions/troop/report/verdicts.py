@@ -161,6 +161,13 @@ def _cheaper(row: Row, comparison: Comparison) -> str:
     return f"{verdict_text}: at {where}, B costs {much}{bounds}: B {'; '.join(amounts)}."
 
 
+def outcome(comparison: Comparison) -> str:
+    """Returns the answer to --fail-below as people read it: OPEN if nothing fails, but more pairs could show that
+    something does; "" without that option.
+    """
+    return "OPEN" if comparison.verdict == "PASSED" and comparison.open else comparison.verdict or ""
+
+
 def summed_up(comparison: Comparison) -> str:
     """Summarizes all rows in a sentence."""
     rows = comparison.rows

@@ -335,7 +335,8 @@ def test_sides_without_anything_in_common_have_a_sentence() -> None:
     [
         (None, [], ["read"], True, None),
         (0.95, [], ["read"], True, "FAILED"),
-        (0.95, [], [], False, "PASSED"),
+        (0.5, [], [], False, "PASSED"),
+        (0.95, [], [], False, "OPEN"),
         (0.95, ["read"], [], False, "FAILED"),
         (0.95, [], ["read"], False, "UNKNOWN"),
     ],
@@ -348,7 +349,9 @@ def test_a_comparison_begins_with_the_verdict_of_the_command(
     update = {"fail_below": limit, "lost": lost, "undecided": undecided, "rows": rows}
     page = html.comparison_page(compared.model_copy(update=update), SCRIPT)
     header = page.partition("<header>")[2].partition("</header>")[0]
-    assert [word for word in ("PASSED", "FAILED", "UNKNOWN") if word in header] == ([verdict] if verdict else [])
+    assert [word for word in ("PASSED", "OPEN", "FAILED", "UNKNOWN") if word in header] == (
+        [verdict] if verdict else []
+    )
     assert "Paired by round: 3 pairs on different nodes." in header
 
 

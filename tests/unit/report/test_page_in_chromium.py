@@ -529,6 +529,21 @@ def test_change_points_and_changes_of_versions_are_marked(opened: Opened) -> Non
     assert page.locator(".spark .worse").count() == 1
 
 
+def test_the_baseline_of_most_runs_is_drawn_first(browser: Browser, tmp_path: Path) -> None:
+    values = history()
+    compared = {**values["series"][0], "topic": "read, against version=1.2"}
+    first = {key: compared[key][:1] for key in ("places", "values", "texts", "ratios")}
+    twin = {**compared, **first, "against": "aa=1", "topic": "read, against aa=1", "changes": []}
+    path = tmp_path / "itself.html"
+    path.write_text(history_page({**values, "series": [twin, compared]}, chart_script()), encoding="utf-8")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    page.wait_for_selector("html[data-drawn]")
+    chosen = page.locator("section[aria-labelledby=runs] select option:checked")
+    assert chosen.all_inner_texts() == ["against version=1.2"]
+    page.close()
+
+
 def test_change_points_come_first_of_many_lines(browser: Browser, tmp_path: Path) -> None:
     values = history()
     lines = values["series"]

@@ -123,7 +123,9 @@ function drawHistory() {
   // with the same baseline.
   const topics = group((one) => one.topic);
   for (const one of data.series) one.first = one.changes.length > 0 || !data.series.some((other) => other.changes.length);
-  const views = topics.length === data.series.length ? group((one) => (one.against ? `against ${one.against}` : "without a baseline")) : topics;
+  // The baseline of most runs comes first: a comparison with itself is a run or two.
+  const runs = (view) => Math.max(...view.lines.map((one) => one.places.length));
+  const views = (topics.length === data.series.length ? group((one) => (one.against ? `against ${one.against}` : "without a baseline")) : topics).toSorted((one, other) => runs(other) - runs(one));
   const draw = (id, option) => chartOf(document.getElementById(id), "Measurement", views, (_, lines) => option(lines));
   const hours = () => ({
     ...below("hour"), type: "value", min: 0, max: 24, interval: isNarrow() ? 6 : 3,

@@ -27,6 +27,9 @@ OURS = (
 )
 """The roles of the half that runs benchmarks, but its nodes'."""
 
+ONLY_OF_CHANGES = {"dynamodb:UpdateItem"}
+"""What reports do after a benchmark has changed, in the twentieth run of a schedule at the earliest."""
+
 OTHERS = "SomebodyElses"
 MINUTES = 20
 """More than the reaper's patience."""
@@ -375,7 +378,7 @@ def test_no_role_may_do_what_it_never_does(bench: Bench) -> None:
     for role, actions in allowed(bench.deployment).items():
         if any(part in role for part in OURS):
             idle = {action for action in actions if action.lower() not in used.get(role, set())} - UNOBSERVED
-            unused[role] = idle
+            unused[role] = idle - (ONLY_OF_CHANGES if "FunctionsReportRole" in role else set())
     assert len(unused) == len(OURS)
     assert {role: idle for role, idle in unused.items() if idle} == {}
 

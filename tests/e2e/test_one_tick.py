@@ -338,7 +338,7 @@ def test_a_unit_from_all_sides_and_back_into_chaos_by_its_owner(deployment: Depl
     }
     before = ask("GET", f"groups/{LOST}").body
     assert (before["decision"]["reason"], before["next_possible"]) == ("unrecovered", None)
-    assert before["groups"] == [{"group": LOST, "desired": 2, "in_service": 1, "protected": None}]
+    assert before["groups"] == [{"group": LOST, "desired": 2, "in_service": 1, "protected": None, "inside": None}]
     assert [event["status"] for event in before["events"]] == ["UNRECOVERED"]
     after = ask("PATCH", f"groups/{LOST}", body={"unrecovered": False, "min_healthy": 2, "version": 0}).body
     assert (after["unrecovered"], after["version"], after["item"]["min_healthy"]) == (None, 1, 2)

@@ -137,7 +137,7 @@ def test_the_halt_switch(page: Page, bench: Bench) -> None:
     expect(page.locator("#switch")).to_contain_text("halted")
     switch = bench.deployment.view.api.get("switch").body
     assert (switch["halted"], switch["reason"]) == (True, "incident")
-    expect(page.get_by_text("No terminations until someone resumes.")).to_be_visible()
+    expect(page.get_by_text("No hits until someone resumes.")).to_be_visible()
     page.get_by_role("button", name="Resume").click()
     page.get_by_role("dialog").get_by_role("button", name="Resume").click()
     expect(page.locator("#switch")).to_contain_text("unleashed")

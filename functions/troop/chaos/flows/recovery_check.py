@@ -154,7 +154,8 @@ class RecoveryCheck:
             if known is None or (assessment.status and not (event.stages and event.stages.in_service)):
                 known = self._activities(group.name)
             event = _with_stages(event, known, healthy, now)
-            if assessment.recovered_at and group.desired >= event.desired:
+            # A group that has grown can be whole without the instance that was launched last.
+            if assessment.recovered_at and group.desired == event.desired:
                 # From the attempt on: what was added while a lasting fault ran can have made up for the instance.
                 returned = first_return(known, event.attempted_at or _requested(event))
                 event = replace(event, watch=no_sooner(event.watch, returned, assessment.recovered_at))

@@ -423,6 +423,28 @@ def test_a_group_that_recovers_states_the_launch_that_failed_before(
     assert account.event(WEB).launch_failure == REFUSED
 
 
+@pytest.mark.parametrize("more", [0, 1])
+def test_the_last_launch_bounds_the_recovery_unless_the_group_has_grown(
+    account: Account, victim: str, monkeypatch: pytest.MonkeyPatch, more: int
+) -> None:
+    """A group that has grown can be whole without the instance that it launched last."""
+    launched = OVERDUE + timedelta(seconds=3)
+    account.clock.forward(seconds=7)
+    launch = _activity("Successful", -1, "") | {"Description": "Launching a new EC2 instance: i-1", "EndTime": launched}
+
+    def grown(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        if operation == "DescribeScalingActivities":
+            return {"Activities": [launch]}
+        answer = call()
+        if operation == "DescribeAutoScalingGroups":
+            answer["AutoScalingGroups"][0]["DesiredCapacity"] += more
+        return answer
+
+    with calls(monkeypatch, grown):
+        event = recovered(account)
+    assert event.watch.short_at == (None if more else launched)
+
+
 def test_stages_are_not_known_where_activities_cannot_be_read(
     account: Account, victim: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

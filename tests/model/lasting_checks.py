@@ -214,11 +214,13 @@ class LastingChecks:
 
     def _may_have_ended(self, event: Item, earlier: Item) -> bool:
         """Whether an instance has ended, and who writes this cannot know whether a request of Troop has done it: there
-        were several, or the only one was another call's.
+        were several, the only one was another call's, or botocore has sent it more than once.
         """
-        instance = self._world.fleet.instances.get(event["instance_id"])
-        others = earlier.get("repairs") and self._repairers[event["event_id"]] is not self._world.stage.running
-        return (others or earlier.get("repairs", 0) > 1) and (instance is None or instance.state == "terminated")
+        world = self._world
+        instance = world.fleet.instances.get(event["instance_id"])
+        others = earlier.get("repairs") and self._repairers[event["event_id"]] is not world.stage.running
+        several = earlier.get("repairs", 0) > 1 or "repeated terminate_instances" in world.notes
+        return (others or several) and (instance is None or instance.state == "terminated")
 
     def _only_once(self, event_id: str, earlier: Item, now: Item) -> None:
         """What is on record about a fault stays as it is."""

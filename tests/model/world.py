@@ -279,6 +279,7 @@ class World:
         if fault == "twice" and operation not in ONCE:
             answer = dict(act(**request))
             answer["ResponseMetadata"] = {"RetryAttempts": 1}
+            self.notes[f"repeated {operation}"] = self.stage.now
         if fault == "lost":
             self.say(f"{operation}: answer lost")
             self.checks.failed(operation)

@@ -153,14 +153,15 @@ class Injector:
             seconds: for how long it follows the event at most.
 
         Raises:
-            ClockError: the call is very late, or this function's clock is wrong. The next one is armed, by this clock:
-                so Lambda must repeat this one.
+            ClockError: the call is very late, or this function's clock is wrong. The next one is armed, by the later
+                of both clocks: so Lambda must repeat this one.
         """
         now = self.clock()
         event = self._read(event_id)
         if is_over(event):
             return Progress(event)
-        self.backstops.arm(event_id, next_backstop(now))
+        # Scheduler never calls early. The next one must not be due by a clock that is behind, which would trust it.
+        self.backstops.arm(event_id, next_backstop(max(now, scheduled)))
         clock_check.check(scheduled, now)
         return self.follow(event_id, seconds)
 

@@ -160,6 +160,17 @@ def test_a_late_backstop_arms_another_and_does_nothing_else(account: Account, in
     assert (account.event(WEB).status, account.gone()) == (Status.RUNNING, [])
 
 
+def test_a_clock_that_is_behind_arms_by_scheduler_s(account: Account, insides: Insides) -> None:
+    """Otherwise the next one would be due by the wrong clock, and a function with such a clock would not notice it."""
+    running(account, insides)
+    scheduled = account.clock()
+    account.clock.moment -= timedelta(hours=1)
+    with pytest.raises(ClockError):
+        account.inject(event_id=WEB, due=moments.iso(scheduled))
+    _, expression, _ = insides.schedules[-1]
+    assert datetime.fromisoformat(expression[3:-1] + "+00:00") > scheduled
+
+
 def test_a_backstop_of_what_is_over_arms_no_other(account: Account, insides: Insides) -> None:
     running(account, insides)
     over(account, insides)

@@ -52,7 +52,8 @@ class InjectionSteps:
 
     def send_probe(self, event: Event, probe: Probe) -> Event:
         """Records a probe before its request: the one before the fault while the event is CLAIMED, otherwise the next
-        one after it, which is possible only when the fault's command is over.
+        one after it, which is possible only when the fault's command is over. An answer that the caller does not know
+        stays.
         """
         assert event.injection
         if event.status is Status.CLAIMED:
@@ -63,6 +64,8 @@ class InjectionSteps:
             condition = f"{_RUNS} AND attribute_exists(#injection.#over_at)"
         if last:
             condition, values[":last"] = f"{condition} AND #injection.#{place}.#token = :last", last.token
+            if last.answered_at is None:
+                condition += f" AND attribute_not_exists(#injection.#{place}.#answered_at)"
         else:
             condition += f" AND attribute_not_exists(#injection.#{place})"
         values[":probe"] = codec.to_document(probe)

@@ -135,6 +135,19 @@ def test_an_answer_that_comes_after_the_end_of_the_event_changes_nothing(account
     assert account.event(WEB) == closed
 
 
+def test_an_answered_probe_is_replaced_only_by_who_knows_its_answer(account: Account, insides: Insides) -> None:
+    steps = InjectionSteps(account.events)
+    sent = Probe("0" * 32, account.clock())
+    probed = steps.send_probe(claimed(account, insides), sent)
+    answered = steps.probe_answered(probed, replace(sent, answered_at=account.clock(), failure="no answer"))
+    with pytest.raises(StepRefused):
+        steps.send_probe(probed, Probe("1" * 32, account.clock()))
+    assert account.event(WEB) == answered
+    following = injection_of(steps.send_probe(answered, Probe("2" * 32, account.clock()))).before
+    assert following
+    assert following.token == "2" * 32
+
+
 def test_a_claim_without_time_left_is_abandoned(account: Account, insides: Insides) -> None:
     event = claimed(account, insides)
     assert event.deadline

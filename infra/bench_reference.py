@@ -26,6 +26,7 @@ from troop.bench.file.cells import LARGEST_PLAN
 from troop.bench.file.fields import Description
 from troop.bench.file.fleet_models import FleetFileIn, StandingIn
 from troop.bench.file.phase_limits import LimitIn
+from troop.bench.file.planned_faults import ExpectationIn, FaultIn
 from troop.bench.file.points import MOST_POINTS_OF_RUN
 from troop.bench.file.searches import SearchIn
 from troop.bench.measuring.execution_history import LONGEST_CELL
@@ -135,6 +136,8 @@ BENCHMARK = (
     Section("The script between points", models.BetweenIn),
     Section("A limit", LimitIn),
     Section("A search", SearchIn),
+    Section("A fault", FaultIn),
+    Section("An expectation", ExpectationIn),
     Section("An artifact", models.ArtifactIn),
     Section("Traffic", models.TrafficIn),
 )

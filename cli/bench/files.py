@@ -299,7 +299,7 @@ def _beside(path: Path) -> list[Path]:
 
 
 def _has_name(path: Path) -> bool:
-    from troop.bench.file.models import FILE
+    from troop.bench.definition.keys import FILE
 
     return FILE.accepts(path.name)
 

@@ -26,9 +26,9 @@ from cli.bench.pairing import Chosen, sides_of, succeeded
 from cli.client.bench_client import BenchClient
 from cli.shared.errors import CliError, Exit
 from troop.bench.definition.definition import plain_parameter
+from troop.bench.definition.keys import FILE
 from troop.bench.definition.money import shown
 from troop.bench.definition.names import RUN
-from troop.bench.file.models import FILE
 from troop.report.assets import chart_script
 from troop.report.html import comparison_page
 from troop.shared.errors import TroopError

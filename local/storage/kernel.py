@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from troop.bench.definition.definition import Benchmark, Fleet
+from troop.bench.definition.roster import Roster
 from troop.bench.measuring.barriers import release
 from troop.measure import summary as summaries
 from troop.measure.summary import OK, Summary
@@ -200,7 +201,7 @@ def _write_cell(home: Path, cell: Benchmark, folder: Path) -> None:
     (home / "shared").symlink_to(home.parent / "shared")
     (home / "files").symlink_to(folder)
     (home / "parameters.json").write_text(json.dumps(cell.parameters), encoding="utf-8")
-    barriers = [release(step, datetime.now(UTC), 1, 0.0) for step in cell.steps]
+    barriers = [release(step, datetime.now(UTC), Roster((), 0.0)) for step in cell.steps]
     document = {"role": cell.fleets[0].role, "barriers": barriers}
     (home / "cell.json").write_text(json.dumps(document), encoding="utf-8")
 

@@ -11,11 +11,11 @@ from pydantic import BaseModel, Field, JsonValue, StrictInt
 from troop.bench.admission.admission import LARGEST_ARTIFACT, LARGEST_FILES
 from troop.bench.api import response_size
 from troop.bench.api.cost_models import CostOut, EstimateIn, ExpectedOut, RunKey
+from troop.bench.definition.keys import FILE
 from troop.bench.definition.phase_limits import Outcome as Verdict
 from troop.bench.definition.phase_limits import verdict
 from troop.bench.definition.problems import BadBenchmarkError, Problem
 from troop.bench.definition.search import Outcome
-from troop.bench.file.models import FILE
 from troop.bench.fleets.replacing import MOST_RECORDED
 from troop.bench.flows.run_service import RunView
 from troop.bench.records.record import Cell, CellStatus, Kind, Resource, RunStatus

@@ -52,13 +52,13 @@ def without_baseline(baseline: Mapping[str, Any], values: Mapping[str, Any]) -> 
 def paired(phase: Phase, parameters: Mapping[str, Any], baseline: Mapping[str, Any]) -> Phase:
     """Returns a phase with each of its points twice, one after the other: as it is, and with the baseline's values.
 
-    Phases that measure nothing stay as they are.
+    Phases that measure nothing, or the effect of faults, stay as they are.
 
     Args:
         parameters: of the cell.
         baseline: on the same nodes.
     """
-    if not phase.is_measured:
+    if not phase.is_measured or phase.faults:
         return phase
     theirs = {key.removeprefix(PARAMETERS): value for key, value in baseline.items()}
     own = {name: parameters.get(name, "") for name in theirs}

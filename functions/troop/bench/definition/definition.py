@@ -19,6 +19,7 @@ from typing import Any
 from troop.bench.definition.keys import BOOLEAN, duration, key, matching, one_of, whole
 from troop.bench.definition.money import STORAGE, ZERO, Money, money_document, money_of, number
 from troop.bench.definition.phase_limits import PhaseLimit
+from troop.bench.definition.planned_fault import PlannedFault
 from troop.bench.definition.search import Search
 from troop.shared import codec
 from troop.shared.codec import DocumentError, plain, stored
@@ -285,6 +286,7 @@ class Phase:
         search: chooses the points one by one, in place of ``points``; None for none.
         limits: what its results, or those of each point, must hold.
         paired: whether its points are pairs of a candidate and its baseline, one after the other.
+        faults: what hits nodes, or units of the account, in its measured time or that of each point.
     """
 
     name: str
@@ -339,6 +341,7 @@ class Phase:
     )
     limits: tuple[PhaseLimit, ...] = field(default=(), metadata=_OMIT)
     paired: bool = field(default=False, metadata=_OMIT)
+    faults: tuple[PlannedFault, ...] = field(default=(), metadata=_OMIT)
 
     @property
     def is_measured(self) -> bool:
@@ -401,8 +404,9 @@ class Step:
         return self.phase.name
 
     def skipped(self) -> Step:
-        """Returns the step as one in which no node takes part."""
-        return replace(self, limits=dict.fromkeys(self.phase.roles, 0), is_skipped=True)
+        """Returns the step as one in which no node takes part, and no fault happens."""
+        limits = dict.fromkeys(self.phase.roles, 0)
+        return replace(self, phase=replace(self.phase, faults=()), limits=limits, is_skipped=True)
 
 
 @dataclass(frozen=True)

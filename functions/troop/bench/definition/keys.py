@@ -154,6 +154,20 @@ def matching(pattern: str, allowed: str) -> Checked:
     return Checked(parse, allowed, {"type": "string", "pattern": f"^(?:{pattern})$"})
 
 
+def named(longest: int) -> Checked:
+    """Accepts names that become part of names on AWS."""
+    allowed = f"a lower-case letter, then lower-case letters, digits and hyphens, at most {longest} in all"
+    return matching(rf"[a-z][a-z0-9-]{{0,{longest - 1}}}", allowed)
+
+
+ROLE = named(21)
+FILE = matching(
+    r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}",
+    "a file name of at most 128 letters, digits, dots, hyphens and underscores, not starting with a dot or hyphen",
+)
+"""The name of a file in the benchmark's folder; no folders."""
+
+
 def text(longest: int) -> Checked:
     """Accepts text of at most ``longest`` characters, without control characters except line ends and tabs."""
 
@@ -184,12 +198,13 @@ def _boolean(value: Any) -> bool:
 BOOLEAN = Checked(_boolean, "true or false", {"type": "boolean"})
 
 
-def key(text: str, kind: Checked, more: str = "", *, omit: bool = False) -> dict[str, Any]:
+def key(text: str, kind: Checked, more: str = "", name: str | None = None, *, omit: bool = False) -> dict[str, Any]:
     """Returns the metadata of a field that is a plain key of the file: its value is stored as the file has it.
 
     Args:
         text: the meaning of the key, for people.
         more: what else authors of files must know, as sentences.
+        name: the key, if the field cannot have its name.
         omit: see :func:`troop.shared.codec.stored`.
     """
-    return {**stored(omit=omit), "key": (text, kind, more)}
+    return {**stored(name, omit=omit), "key": (text, kind, more)}

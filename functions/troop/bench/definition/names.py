@@ -90,7 +90,7 @@ def in_any_cell(*objects: str) -> tuple[str, ...]:
 
 WRITTEN_BY_CELL = (
     in_any_run("cells.json"),
-    *in_any_cell("barriers/*", "points/*", f"output/{BOOT}/*", "replaced/*"),
+    *in_any_cell("barriers/*", "points/*", f"output/{BOOT}/*", "replaced/*", "unit-faults/*"),
     *in_any_cell("choices.json", "doubts.json", "report-part.json", "results.json", "roster.json"),
 )
 """IAM wildcard patterns of the objects that lead a cell; no scripts, no definitions, and nothing that nodes write."""
@@ -243,6 +243,20 @@ def output_prefix(run: str, cell: str, step: str) -> str:
 def console_key(run: str, cell: str, instance_id: str) -> str:
     """Returns the key of the console output of a node that never registered, or was lost."""
     return f"{output_prefix(run, cell, BOOT)}{instance_id}.log.gz"
+
+
+def faults_prefix(run: str, cell: str, step: str) -> str:
+    """Returns the prefix of what victims do in a step, named ``<role id>:<instance id>.json``."""
+    return f"{cell_prefix(run, cell)}faults/{step}/"
+
+
+def unit_fault_key(run: str, cell: str, step: str, number: int) -> str:
+    """Returns the key of the answer to a request to hit a unit.
+
+    Args:
+        number: of the fault in its phase, from 1.
+    """
+    return f"{cell_prefix(run, cell)}unit-faults/{step}/{number}.json"
 
 
 def live_prefix(run: str, cell: str) -> str:

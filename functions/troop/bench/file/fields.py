@@ -62,8 +62,9 @@ def model_of(kind: type[Any]) -> Any:
     for one in fields(kind):
         if "key" in one.metadata:
             meaning, checked, more = one.metadata["key"]
-            default = {} if one.default is MISSING else {"default": one.default}
-            keys[one.name] = Annotated[hints[one.name], checked], described(checked, meaning, more, **default)
+            options = {} if one.default is MISSING else {"default": one.default}
+            options |= {"alias": name} if (name := one.metadata["stored"]["key"]) else {}
+            keys[one.name] = Annotated[hints[one.name], checked], described(checked, meaning, more, **options)
     return create_model(kind.__name__, __base__=Part, **keys)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict
 
 from troop.bench.definition.definition import ON_DEMAND, SPOT, Benchmark, Fleet, Phase
-from troop.bench.definition.keys import BOOLEAN, duration, one_of, seconds, text
+from troop.bench.definition.keys import BOOLEAN, FILE, ROLE, duration, one_of, seconds, text
 from troop.bench.definition.money import STORAGE, Price
 from troop.bench.definition.standing import SETUP
 from troop.bench.file import money_keys
@@ -19,10 +19,8 @@ from troop.bench.file.models import (
     BENCHMARK,
     BUCKET,
     BUCKETS,
-    FILE,
     MOST_FLEETS,
     PARAMETERS,
-    ROLE,
     TARGET,
     TARGETS,
     ArtifactIn,

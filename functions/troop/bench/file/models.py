@@ -27,10 +27,13 @@ from troop.bench.definition.definition import (
 )
 from troop.bench.definition.keys import (
     BOOLEAN,
+    FILE,
+    ROLE,
     Checked,
     amount,
     duration,
     matching,
+    named,
     seconds,
     text,
     whole,
@@ -40,6 +43,7 @@ from troop.bench.file import money_keys
 from troop.bench.file.allowed_values import ALLOWED
 from troop.bench.file.fields import PARAMETER, VALUE, Part, described, model_of, plain_values, values
 from troop.bench.file.phase_limits import MOST_LIMITS, LimitIn
+from troop.bench.file.planned_faults import MOST_FAULTS, FaultIn
 from troop.bench.file.points import KEY, POINTS
 from troop.bench.file.searches import SearchIn
 from troop.shared.targets import ADDRESSES, LOAD_BALANCER, PORTS, SECURITY_GROUP, parse_addresses, parse_ports
@@ -48,18 +52,7 @@ from troop.shared.values import BUCKET_NAME, ZONE_NAME
 LONGEST_RUN = "168h"
 
 
-def _name(longest: int) -> Checked:
-    """Returns the check of a name that becomes part of names on AWS."""
-    allowed = f"a lower-case letter, then lower-case letters, digits and hyphens, at most {longest} in all"
-    return matching(rf"[a-z][a-z0-9-]{{0,{longest - 1}}}", allowed)
-
-
-ROLE, PHASE, BENCHMARK, SIZE = _name(21), _name(41), _name(41), _name(21)
-FILE = matching(
-    r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}",
-    "a file name of at most 128 letters, digits, dots, hyphens and underscores, not starting with a dot or hyphen",
-)
-"""The name of a file in the benchmark's folder; no folders."""
+PHASE, BENCHMARK, SIZE, TARGET = named(41), named(41), named(21), named(41)
 BUCKET = matching(BUCKET_NAME, "an S3 bucket's name, without s3://")
 SHA256 = matching(r"[0-9a-f]{64}", "64 lower-case hexadecimal digits, as sha256sum prints them")
 SOURCE = matching(
@@ -80,7 +73,6 @@ INITIALIZE = Checked(
     f"{NOT_INITIALIZED}, {READ}, or {_RATE.allowed} (MiB a second)",
     {"anyOf": [{"type": "string", "enum": [NOT_INITIALIZED, READ]}, _RATE.schema]},
 )
-TARGET = _name(41)
 
 
 def _port(value: Any) -> str:
@@ -262,6 +254,12 @@ class PhaseIn(model_of(Phase)):  # type: ignore[misc]
         "A phase with a search has no `points` and no `repeat`.",
         default=None,
     )
+    faults: list[FaultIn] = described(
+        f"a list of at most {MOST_FAULTS}",
+        "Failures under load: what hits which nodes, or which unit of the account, in its measured time",
+        default=[],
+        max_length=MOST_FAULTS,
+    )
 
     def build(self, parameters: Mapping[str, Any], baseline: Mapping[str, Any]) -> Phase:
         """Returns the phase, with its points in pairs if the baseline is measured on the same nodes."""
@@ -276,6 +274,7 @@ class PhaseIn(model_of(Phase)):  # type: ignore[misc]
             rate=dict(self.rate),
             limits=tuple(limit.build() for limit in self.limits),
             search=self.search.build() if self.search else None,
+            faults=tuple(fault.build() for fault in self.faults),
         )
         if phase.search:
             return phase

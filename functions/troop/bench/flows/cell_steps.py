@@ -457,7 +457,7 @@ class CellSteps:
         key = names.barrier_key(run, cell, step.name)
         document: dict[str, Any] = self.store.read(key)
         if not is_released(document):
-            document = release(step, self.clock(), len(roster.members), roster.clock_uncertainty, skipped)
+            document = release(step, self.clock(), roster, skipped)
             self.store.write(key, document)
         return document
 

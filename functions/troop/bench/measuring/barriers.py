@@ -7,12 +7,15 @@ workflow must know them before the point begins.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from troop.bench.definition.definition import Benchmark, Step
+from troop.bench.definition.definition import Benchmark, Phase, Step
+from troop.bench.definition.planned_fault import STEP_SECONDS
+from troop.bench.definition.roster import Roster
+from troop.bench.definition.victims import victims
 from troop.shared import codec
 
 FORMAT = "troop.barrier/1"
@@ -59,23 +62,43 @@ def barrier(step: Step, state: BarrierState) -> dict[str, Any]:
     return document | ({"point": step.point.number} if step.point else {})
 
 
-def release(step: Step, now: datetime, nodes: int, clock_uncertainty: float, skipped: int = 0) -> dict[str, Any]:
-    """Returns the document that releases ``nodes`` nodes; only the workflow reads ``released_at``, ``repeat`` and
+def release(step: Step, now: datetime, roster: Roster, skipped: int = 0) -> dict[str, Any]:
+    """Returns the document that releases all nodes; only the workflow reads ``released_at``, ``repeat`` and
     ``skipped``.
 
     The argument ``skipped`` is the number of steps before this one that were released at the same time without nodes.
 
-    Nodes add ``parameters`` to those of the benchmark. ``nodes`` limits how many nodes of a role take part.
+    Nodes add ``parameters`` to those of the benchmark. ``nodes`` limits how many nodes of a role take part. ``faults``
+    lists what the nodes themselves carry out, and ``step_seconds`` is the length of steps in which they store times.
     """
     start_at = None
     if step.phase.start_together:
-        start_at = now.timestamp() + margin(nodes, clock_uncertainty, skipped) + step.phase.start_up
+        doubt = margin(len(roster.members), roster.clock_uncertainty, skipped)
+        start_at = now.timestamp() + doubt + step.phase.start_up
     document = barrier(step, BarrierState.RELEASE)
     document |= {"parameters": codec.to_document(step.point)["parameters"]} if step.point else {}
     document |= {"nodes": dict(step.limits)} if step.limits else {}
     if step.search and step.point:
         document |= {"repeat": step.point.repeat, "skipped": step.is_skipped}
+    if step.phase.faults and start_at is not None:
+        document |= {"step_seconds": STEP_SECONDS, "faults": list(_faults(step.phase, roster, start_at))}
     return document | {"start_at": start_at, "released_at": now.timestamp()}
+
+
+def _faults(phase: Phase, roster: Roster, start_at: float) -> Iterator[dict[str, Any]]:
+    """Yields the faults on nodes, with moments of the common clock in seconds since 1970."""
+    for number, fault in enumerate(phase.faults, 1):
+        if fault.unit is None:
+            begin_at = start_at + phase.warm_up + fault.at
+            yield {
+                "number": number,
+                "method": fault.method,
+                "script": fault.script,
+                "delay_ms": fault.delay,
+                "begin_at": begin_at,
+                "end_at": None if fault.lasts is None else begin_at + fault.lasts,
+                "nodes": [one.id for one in victims(fault, roster, phase)],
+            }
 
 
 def chosen(benchmark: Benchmark, step: Step, document: Mapping[str, Any]) -> Step:

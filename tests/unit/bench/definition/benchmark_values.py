@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from troop.bench.definition.definition import SPOT, Artifact, Benchmark, Fleet, Phase, Volume
 from troop.bench.definition.money import BILLINGS, OTHERS, S3_GETS, S3_PUTS, Money, Price
+from troop.bench.definition.planned_fault import METHODS, Expectation, PlannedFault
 
 NAMES = st.from_regex(r"[a-z][a-z0-9-]{0,12}", fullmatch=True)
 _TEXT = st.text(max_size=20)
@@ -43,6 +44,27 @@ FLEETS = st.builds(
     purchase=st.just(SPOT),
     spot_timeout=_SECONDS,
 )
+EXPECTATIONS = st.builds(
+    Expectation,
+    rate=st.none() | st.floats(0, 1),
+    share=st.floats(0, 1),
+    rate_back_within=st.none() | _SECONDS,
+    p99_back_within=st.none() | _SECONDS,
+    failed_at_most=st.none() | _SECONDS,
+)
+FAULTS = st.builds(
+    PlannedFault,
+    at=_SECONDS,
+    method=st.none() | st.sampled_from(METHODS),
+    role=st.none() | NAMES,
+    unit=st.none() | _TEXT,
+    zone=st.none() | st.integers(1, 6),
+    count=st.none() | st.integers(1, 9),
+    script=st.none() | NAMES,
+    delay=st.none() | _SECONDS,
+    lasts=st.none() | _SECONDS,
+    expect=st.none() | EXPECTATIONS,
+)
 PHASES = st.builds(
     Phase,
     name=NAMES,
@@ -53,6 +75,7 @@ PHASES = st.builds(
     warm_up=_SECONDS,
     measured=_SECONDS,
     expected=st.none() | _SECONDS,
+    faults=st.lists(FAULTS, max_size=2).map(tuple),
 )
 _AMOUNTS = st.decimals(0, 10**6, places=4, allow_nan=False)
 _PRICES = st.builds(Price, on_demand=_AMOUNTS, spot=st.none() | _AMOUNTS) | st.builds(Price, spot=_AMOUNTS)

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from tests.unit.bench.file.documents import FILE, FILES, changed, files, problems, read
 from tests.unit.visited import Visits
 from troop.bench.definition.definition import Artifact, Benchmark, Fleet, Phase, Volume, from_document, to_document
-from troop.bench.definition.keys import seconds, written
+from troop.bench.definition.keys import ROLE, seconds, written
 from troop.bench.definition.problems import MOST_PROBLEMS, BadBenchmarkError, Problem
-from troop.bench.file import models
 from troop.bench.file.read import read_all
 from troop.bench.file.read_fleet import read_fleet
 from troop.shared.values import MOST_VALUES
@@ -451,6 +450,6 @@ def test_role_names_leave_room_for_names_of_resources() -> None:
     from troop.bench.definition import names
 
     role = "r" * 21
-    models.ROLE.parse(role)
+    ROLE.parse(role)
     name = names.fleet_name("20261121-150312-1f0c9b2e", "c001", role)
     assert len(name) <= 128  # a launch template's, the shortest limit of what is named so

@@ -9,21 +9,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.bench.build import MEASURE, PREPARE, step
+from tests.unit.bench.build import MEASURE, PREPARE, ROSTER, step
+from troop.bench.definition.definition import PointPlace, Step
+from troop.bench.definition.planned_fault import PlannedFault
+from troop.bench.definition.roster import Roster
 from troop.bench.measuring.barriers import BarrierState, barrier, began, is_released, margin, release
 from troop.bench.measuring.poll_waits import wait, wait_in_phase
 
 NOW = datetime(2026, 11, 20, 22, 46, tzinfo=UTC)
 
 
+def roster(nodes: int) -> Roster:
+    """Nodes whose clocks are right to a quarter of a second."""
+    return Roster(ROSTER.members[:nodes], 0.25)
+
+
 @pytest.mark.parametrize("state", [BarrierState.HOLD, BarrierState.END])
 def test_only_a_release_lets_nodes_go(state: BarrierState) -> None:
     assert not is_released(barrier(step(MEASURE), state))
-    assert is_released(release(step(MEASURE), NOW, 3, 0.1))
+    assert is_released(release(step(MEASURE), NOW, ROSTER))
 
 
 def test_a_release_says_all_that_a_node_must_know() -> None:
-    document = release(step(MEASURE), NOW, 3, 0.25)
+    document = release(step(MEASURE), NOW, roster(3))
     assert document == {
         "format": "troop.barrier/1", "phase": "measure", "state": "release", "script": "read.py",
         "timeout_seconds": 600, "start_up_seconds": 0, "warm_up_seconds": 30, "measured_seconds": 300,
@@ -34,13 +42,46 @@ def test_a_release_says_all_that_a_node_must_know() -> None:
 
 def test_a_script_gets_its_time_to_start_before_the_common_start() -> None:
     slow = replace(MEASURE, start_up=7)
-    document = release(step(slow), NOW, 5, 0.25)
+    document = release(step(slow), NOW, roster(5))
     assert document["start_up_seconds"] == 7
-    assert document["start_at"] == release(step(MEASURE), NOW, 5, 0.25)["start_at"] + 7
+    assert document["start_at"] == release(step(MEASURE), NOW, roster(5))["start_at"] + 7
+
+
+def test_victims_learn_when_their_faults_begin_and_end_by_the_common_clock() -> None:
+    faults = (
+        PlannedFault(60, "script", "servers", script="restart.py", lasts=30),
+        PlannedFault(120, "crash", unit="web"),
+        PlannedFault(180, "slow", zone=2, delay=200, lasts=5),
+        PlannedFault(240, "stop", "servers"),
+    )
+    document = release(step(replace(MEASURE, faults=faults)), NOW, ROSTER)
+    begin = document["start_at"] + 30
+    assert document["step_seconds"] == 1
+    assert document["faults"] == [
+        {
+            "number": 1, "method": "script", "script": "restart.py", "delay_ms": None, "begin_at": begin + 60,
+            "end_at": begin + 90, "nodes": ["i-s1"],
+        },
+        {
+            "number": 3, "method": "slow", "script": None, "delay_ms": 200, "begin_at": begin + 180,
+            "end_at": begin + 185, "nodes": ["i-s1"],
+        },
+        {
+            "number": 4, "method": "stop", "script": None, "delay_ms": None, "begin_at": begin + 240, "end_at": None,
+            "nodes": ["i-s1"],
+        },
+    ]  # fmt: skip
+
+
+def test_no_fault_happens_in_a_step_that_a_search_leaves_out() -> None:
+    phase = replace(MEASURE, faults=(PlannedFault(60, "pause", "servers", lasts=30),))
+    searched = Step(phase, "measure", PointPlace(1, 9, 1, {}))
+    assert "faults" in release(searched, NOW, ROSTER)
+    assert not release(searched.skipped(), NOW, ROSTER).keys() & {"faults", "step_seconds"}
 
 
 def test_who_does_not_start_together_starts_at_once() -> None:
-    document = release(step(PREPARE), NOW, 5, 0.25)
+    document = release(step(PREPARE), NOW, roster(5))
     assert document["start_at"] is None
     assert began(document) == NOW
 

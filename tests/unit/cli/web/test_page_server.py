@@ -20,7 +20,7 @@ from cli.web.page_server import MOST_WEEKS, PageServer
 from tests.serving import running
 from tests.unit.cli.web.page_world import ABOUT, RUN, Ahead, World, page_server
 from tests.unit.cli.web.proxying import JSON, Reply, Running
-from troop.bench.file.models import FILE
+from troop.bench.definition.keys import FILE
 
 
 class Page(Running):

@@ -1,0 +1,52 @@
+"""The nodes that a planned fault hits."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from troop.bench.definition.definition import Phase
+from troop.bench.definition.planned_fault import PlannedFault
+from troop.bench.definition.roster import Node, make_roster
+from troop.bench.definition.victims import victims
+
+MEASURE = Phase("measure", ("drivers",), "load.py", 600, start_together=True, measured=300)
+NODES = [
+    *(Node(f"i-d{n}", "drivers", "ab"[n]) for n in range(2)),
+    *(Node(f"i-s{n}", "servers", "abc"[n % 3]) for n in range(6)),
+    *(Node(f"i-w{n}", "web", "bc"[n]) for n in range(2)),
+]
+ROSTER = make_roster(NODES)
+
+CHOSEN = [
+    (PlannedFault(60, "stop", "servers"), "i-s5", "stop 1 of servers"),
+    (PlannedFault(60, "stop", "servers", count=3), "i-s5 i-s4 i-s3", "stop 3 of servers"),
+    (PlannedFault(60, "cut", "servers", zone=2, lasts=9), "i-s4 i-s1", "cut all of servers in zone 2"),
+    (PlannedFault(60, "cut", "servers", zone=2, count=1, lasts=9), "i-s4", "cut 1 of servers in zone 2"),
+    (PlannedFault(60, "crash", zone=2), "i-s4 i-s1 i-w0", "crash zone 2"),
+    (PlannedFault(60, "crash", "web", zone=1), "i-w0", "crash all of web in zone 1"),
+    (PlannedFault(60, "script", "web", script="off.py"), "i-w1", "run off.py on 1 of web"),
+    (PlannedFault(60, "crash", unit="shop"), "", "crash an instance of shop"),
+    (PlannedFault(60, unit="shop"), "", "hit an instance of shop"),
+]
+
+
+@pytest.mark.parametrize(("fault", "ids", "text"), CHOSEN)
+def test_a_fault_hits_these_and_says_so(fault: PlannedFault, ids: str, text: str) -> None:
+    assert " ".join(one.id for one in victims(fault, ROSTER, MEASURE)) == ids
+    assert fault.text == text
+
+
+@given(st.permutations(NODES), st.sampled_from([fault for fault, _, _ in CHOSEN]))
+def test_the_same_nodes_are_hit_in_whatever_order_they_are_known(nodes: list[Node], fault: PlannedFault) -> None:
+    assert victims(fault, make_roster(nodes), MEASURE) == victims(fault, ROSTER, MEASURE)
+
+
+@given(st.integers(1, 6), st.integers(1, 3))
+def test_more_victims_are_those_of_fewer_and_others(count: int, zone: int) -> None:
+    def hit(count: int) -> tuple[str, ...]:
+        return tuple(one.id for one in victims(PlannedFault(0, "stop", "servers", count=count), ROSTER, MEASURE))
+
+    assert hit(count) == hit(6)[:count]
+    assert {one.zone for one in victims(PlannedFault(0, "crash", zone=zone), ROSTER, MEASURE)} == {"abc"[zone - 1]}

@@ -10,7 +10,7 @@ export CDK_DISABLE_CLI_TELEMETRY := 1
 # Container images often set it. Then each of hundreds of processes compiles all its imports, and pytest rewrites tests at every run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup browser demo bench first-hour local pictures deploy destroy test duration test-all check style lint openapi constraints audit release unit model infra machines aws_facts e2e local-tests storage faults perf histories cassandra latte agent-boot second-opinions format clean web ring data-service
+.PHONY: help setup browser demo bench first-hour local pictures deploy destroy test duration test-all check style lint openapi constraints audit release unit model infra machines aws_facts e2e local-tests storage faults perf histories cassandra latte agent-boot second-opinions format clean web ring loss data-service
 help:  ## list the targets
 	@grep -hE '^[a-z0-9_-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
@@ -146,7 +146,7 @@ release: .venv/.ready node_modules/.ready  ## build the wheel of a version, its 
 audit: .venv/.ready  ## list known advisories about the pinned packages; exit code 1: found some, 2: a service did not answer
 	@$(BIN)/python scripts/audit
 
-cassandra: setup  ## measure a real Cassandra ring in two steps, and one that loses a server (a quarter of an hour; first builds latte)
+cassandra: setup  ## measure a real Cassandra ring in two steps, and as points (a quarter of an hour; first builds latte)
 	@$(BIN)/python -m local tools
 	@$(BIN)/python -m pytest -s -rs -m cassandra tests/e2e/test_cassandra.py
 
@@ -158,6 +158,9 @@ web: setup  ## load an airline's application with JMeter on one and two nodes of
 
 ring: setup  ## end a server of a real Cassandra ring, and count what its clients notice until a replacement has its place (five minutes)
 	@$(BIN)/python -m local ring
+
+loss: setup  ## measure what load notices when a Cassandra ring loses a server, and web tiers behind nginx a node, and write both reports (ten minutes; needs Go, first builds latte)
+	@$(BIN)/python -m local loss
 
 data-service: setup  ## measure a REST service on real Cassandra with and without memcached, and compare both (a quarter of an hour; needs Go)
 	@$(BIN)/python -m local tools --service

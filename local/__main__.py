@@ -3,7 +3,7 @@
 `up`: local AWS with Troop, until Ctrl-C; `demo`: a complete demonstration; `bench`: a benchmark; `first-hour`: the
 commands of docs/start/first-hour.md; `pictures`: the pictures of the documents; `tools`: the tools of the benchmarks
 with Cassandra; `latte`: the load generator for nodes; `web`: the benchmark web-scale; `ring`: the fleet cassandra,
-which loses a server.
+which loses a server; `loss`: failures under load.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from . import latte, ring, web
+from . import latte, loss, ring, web
 from .demo.benchmark import put_data, tell_benchmark
 from .demo.story import tell
 from .deployment import DeploymentError
@@ -61,6 +61,8 @@ def main() -> int:
     )
     survives = commands.add_parser("ring", help="end a server of a Cassandra ring, and count what clients notice")
     survives.set_defaults(run=lambda _: ring.run(lambda message: print(f"== {message}", flush=True)))
+    fails = commands.add_parser("loss", help="measure what load notices of failures, and write the reports")
+    fails.set_defaults(run=lambda _: loss.run(lambda message: print(f"== {message}", flush=True)))
     arguments = parser.parse_args()
     try:
         return int(arguments.run(arguments) or 0)

@@ -1,7 +1,7 @@
 """Checks after the measurement whether the servers counted all writes of the drivers.
 
 Each driver reports its writes to the first driver, which asks all servers. With the parameter ``exact`` a difference is
-a failure: then no write may have been dropped.
+a failure: then no write may have been dropped. After the loss of a server, its counts are lost, too.
 """
 
 from __future__ import annotations
@@ -27,13 +27,26 @@ def main() -> None:
         tell(phase, own)
         return
     drivers = added([own, *heard(phase, len(phase.drivers) - 1)])
-    servers = added(server.totals(one.address) for one in phase.servers)
+    counted, silent = totals_of(phase)
+    servers = added(counted)
     copies = min(int(phase.parameters["replicas"]), len(phase.servers))
     print(json.dumps({"drivers": drivers, "servers": servers, "replicas": copies}))
-    problems = differences(drivers, servers, copies)
+    problems = [*silent, *differences(drivers, servers, copies)]
     print("\n".join(problems) or "the servers coordinated and applied all writes of the drivers")
     if problems and phase.parameters["exact"]:
         sys.exit("; ".join(problems))
+
+
+def totals_of(phase: Phase) -> tuple[list[dict[str, int]], list[str]]:
+    """Returns the counts of the servers that answer, and a sentence about each of the others."""
+    counts: list[dict[str, int]] = []
+    silent: list[str] = []
+    for one in phase.servers:
+        try:
+            counts.append(server.totals(one.address))
+        except server.SilentError as error:
+            silent.append(f"{error}, so its counts are missing")
+    return counts, silent
 
 
 def added(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:

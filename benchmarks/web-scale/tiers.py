@@ -46,16 +46,23 @@ http {{
       proxy_http_version 1.1;
       proxy_set_header Connection "";
       proxy_set_header Host $host;
-      proxy_next_upstream off;
-      proxy_connect_timeout 5s;
-      proxy_read_timeout 15s;
+{passing}
     }}
   }}
 }}
 """
+FIXED = """\
+      # A server that fails stays in use: its requests fail, and the report shows them.
+      proxy_next_upstream off;
+      proxy_connect_timeout 5s;
+      proxy_read_timeout 15s;"""
+FAILOVER = """\
+      # A server that fails is left out for 10 s. Another one gets its request, unless that may have changed something.
+      proxy_next_upstream error timeout;
+      proxy_connect_timeout 1s;
+      proxy_read_timeout 2s;"""
 UPSTREAM = """\
   upstream {role} {{
-    # A server that fails stays in use: its requests fail, and the report shows them.
 {servers}
     keepalive {keep_alive};
     keepalive_requests 1000000;
@@ -78,6 +85,7 @@ def nginx_configuration(phase: Phase, folder: Path) -> str:
         folder=folder,
         upstreams="\n".join(_upstream(phase, role) for role in ("web", *(["mobile"] if has_mobiles else []))),
         mobiles="    ~Mobile mobile;" if has_mobiles else "    # web serves mobiles, too",
+        passing=FAILOVER if phase.parameters["failover"] else FIXED,
         address=phase.address,
         port=PORTS["proxies"],
     )
@@ -87,7 +95,8 @@ def _upstream(phase: Phase, role: str) -> str:
     every = endpoints(phase, role)
     first = phase.rank % max(1, len(every))
     # Proxies begin their rounds at different servers, or all would send their first requests to the same one.
-    servers = "\n".join(f"    server {one} max_fails=0;" for one in every[first:] + every[:first])
+    fails = "max_fails=1 fail_timeout=10s" if phase.parameters["failover"] else "max_fails=0"
+    servers = "\n".join(f"    server {one} {fails};" for one in every[first:] + every[:first])
     return UPSTREAM.format(role=role, servers=servers, keep_alive=KEEP_ALIVE)
 
 

@@ -8,12 +8,9 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
-import os
-import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +20,7 @@ from local import tools
 from local.launcher import LocalAccount
 from local.project import ROOT, tool_environment
 from tests.e2e.benches import NOTHING, left
-from tests.e2e.conftest import Deployment, eventually
+from tests.e2e.conftest import Deployment
 from troop.bench.definition import names
 from troop.measure.operations import TOTAL
 from troop.shared.tags import RUN_TAG
@@ -36,8 +33,6 @@ pytestmark = [
 NAME = "Ring"
 SECONDS = 780
 """For all steps; more than twice what they take on two cores that others use, too."""
-LONG = 420
-"""For a ring to come up and be measured; on the slowest of machines."""
 REPLICAS = 3
 
 
@@ -82,13 +77,6 @@ def _show(lines: Any) -> None:
     for line in lines:
         sys.stdout.write(f"{line.rstrip()}\n")
         sys.stdout.flush()
-
-
-def detail_of(deployment: Deployment, run: str) -> dict[str, Any]:
-    answer = deployment.view.api.get(f"benchmarks/{run}")
-    assert answer.status == 200, answer
-    body: dict[str, Any] = answer.body
-    return body
 
 
 def object_of(deployment: Deployment, run: str, cell: str, part: str) -> bytes:
@@ -201,46 +189,3 @@ def test_a_ring_is_read_repaired_and_compacted_with_more_and_more_clients(deploy
         assert values["maintenance"] in counts
         assert not roles["drivers"]["operations"][values["pattern"]]["errors"]
     assert_nothing_left(deployment, detail)
-
-
-def test_a_server_that_dies_while_it_is_measured_makes_the_cell_invalid(deployment: Deployment) -> None:
-    """Its node lives on, and would have been measured without it."""
-    started = json.loads(ended(troop(deployment, *run("--no-wait", "--json"))))["run"]
-
-    def measuring() -> dict[str, Any] | None:
-        cell = detail_of(deployment, started)["cells"][0]
-        assert cell["status"] in ("PENDING", "RUNNING"), cell
-        return cell if cell["phase"] == "measure" else None
-
-    def over() -> dict[str, Any] | None:
-        cell: dict[str, Any] = detail_of(deployment, started)["cells"][0]
-        return None if cell["status"] in ("PENDING", "RUNNING") else cell
-
-    try:
-        eventually(measuring, LONG, 1)
-        victim = eventually(lambda: _measured_server(deployment), 60)
-        os.kill(victim, signal.SIGKILL)
-        cell = eventually(over, LONG, 1)
-    finally:  # an invalid cell may be run again, which is not to be waited for
-        ended(troop(deployment, "stop", started))
-    assert cell["status"] == "INVALID", cell
-    assert f"process {victim}" in cell["reason"]
-    assert "has died during the measured phase" in cell["reason"]
-    assert cell["results"] is None
-    detail = eventually(lambda: _ended(detail_of(deployment, started)), LONG, 1)
-    assert_nothing_left(deployment, detail)
-
-
-def _measured_server(deployment: Deployment) -> int | None:
-    """The process of a server whose node has begun to measure it: the one that began first."""
-    homes = [Path(one["directory"]) for one in deployment.account.instances()]
-    servers = [home for home in homes if (home / "shared" / "server.json").exists()]
-    begun = [home for home in servers if (home / "phases" / "measure").exists()]
-    if not begun:
-        return None
-    time.sleep(3)  # into it
-    return int(json.loads((begun[0] / "shared" / "server.json").read_text())["pid"])
-
-
-def _ended(detail: dict[str, Any]) -> dict[str, Any] | None:
-    return detail if detail["run"]["ended_at"] else None

@@ -365,6 +365,21 @@ def test_servers_are_held_against_drivers(coordinated: int, applied: int, expect
     assert count.differences(drivers, seen, 3) == expected
 
 
+def test_a_server_that_is_lost_is_named_and_the_others_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = phase(tmp_path, {})
+    lost = one.servers[1].address
+
+    def totals(address: str) -> dict[str, int]:
+        if address == lost:
+            raise server.SilentError(f"no answer from {address}")
+        return {"coordinated": 1}
+
+    monkeypatch.setattr(server, "totals", totals)
+    counts, silent = count.totals_of(one)
+    assert count.added(counts) == {"coordinated": len(one.servers) - 1}
+    assert silent == [f"no answer from {lost}, so its counts are missing"]
+
+
 @pytest.mark.skipif(python39() is None, reason="there is no Python 3.9")
 def test_scripts_can_be_read_by_the_nodes_python() -> None:
     command = [str(python39()), "-c", f"import {', '.join(SCRIPTS)}"]

@@ -31,8 +31,8 @@ from tests.unit.agent.pythons import python39
 from tests.unit.benchmarks.scripts import folder, go, scripts
 
 SCRIPTS = scripts("web-scale")
-drive, node, server, tiers, visit, visits, watch = (
-    SCRIPTS[name] for name in ("drive", "node", "server", "tiers", "visit", "visits", "watch")
+drive, lose, node, serve, server, tiers, visit, visits, watch = (
+    SCRIPTS[name] for name in ("drive", "lose", "node", "serve", "server", "tiers", "visit", "visits", "watch")
 )
 FOLDER = folder("web-scale")
 AT = 1_790_000_000
@@ -181,6 +181,12 @@ def test_proxies_use_all_web_servers_and_drop_none(tmp_path: Path) -> None:
     assert all("proxy_next_upstream off" in text for text in texts)
 
 
+def test_with_failover_proxies_leave_out_a_web_server_that_fails(tmp_path: Path) -> None:
+    text = tiers.nginx_configuration(phase(tmp_path, "proxies", failover=True), tmp_path)
+    assert len(re.findall(r"server 10\S+:7081 max_fails=1 fail_timeout=10s;", text)) == 3
+    assert "proxy_next_upstream error timeout;" in text
+
+
 def test_requests_of_mobiles_go_to_their_own_servers_if_there_are_any(tmp_path: Path) -> None:
     with_them = phase(tmp_path, "proxies", rank=1)
     roster = {"nodes": [one for one in with_them.roster["nodes"] if one["role"] != "mobile"]}
@@ -197,9 +203,10 @@ def test_requests_of_mobiles_go_to_their_own_servers_if_there_are_any(tmp_path: 
 
 
 @pytest.mark.skipif(web.which("nginx") is None, reason="nginx is not installed")
-@pytest.mark.parametrize("workers", [0, 1, 3])
-def test_nginx_accepts_the_configuration(tmp_path: Path, workers: int) -> None:
-    one = dataclasses.replace(phase(tmp_path, "proxies", proxy_workers=workers), address="127.0.0.1")
+@pytest.mark.parametrize(("workers", "failover"), [(0, False), (1, True), (3, False)])
+def test_nginx_accepts_the_configuration(tmp_path: Path, workers: int, failover: bool) -> None:
+    settings = {"proxy_workers": workers, "failover": failover}
+    one = dataclasses.replace(phase(tmp_path, "proxies", **settings), address="127.0.0.1")
     (tmp_path / "nginx.conf").write_text(tiers.nginx_configuration(one, tmp_path), encoding="utf-8")
     done = subprocess.run([*tiers.command(one, tmp_path), "-t"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -316,6 +323,28 @@ def test_a_silent_server_ends_the_watch_as_lost(tmp_path: Path, monkeypatch: pyt
         process.kill()
         process.wait()
     assert ended.value.code == node.LOST
+
+
+def test_a_lost_server_ends_with_its_workers_and_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As nginx, whose workers outlive a master that is killed alone."""
+    one = phase(tmp_path, "proxies")
+    worker = "import subprocess, sys; subprocess.Popen(['sleep', '600']); print(flush=True); sys.stdin.read()"
+    master = subprocess.Popen(
+        [sys.executable, "-c", worker], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    )
+    assert master.stdout is not None
+    master.stdout.readline()
+    (tmp_path / server.FILE).write_text(json.dumps([master.pid, server.started(master.pid)]), encoding="utf-8")
+    monkeypatch.setattr(node.Phase, "of_script", lambda: one)
+    monkeypatch.setenv("TROOP_FAULT", "begin")
+    lose.main()
+    assert master.communicate(timeout=PATIENCE)[0] == b"", "the worker holds the pipe as long as it lives"
+    lose.main()  # a server that has ended by itself
+    started: list[str] = []
+    monkeypatch.setattr(serve, "main", lambda: started.append("again"))
+    monkeypatch.setenv("TROOP_FAULT", "end")
+    lose.main()
+    assert started == ["again"]
 
 
 # Visits without Java

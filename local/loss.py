@@ -1,0 +1,143 @@
+"""Measures on local AWS what load notices of a failure: `make loss`.
+
+A real ring of Cassandra loses one of three servers. Then the web tiers behind nginx lose a web server, and get it back,
+and an authentication server stands still for some seconds. Both reports outlive the account.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from . import tools, web
+from .launcher import LocalAccount
+from .project import ROOT, STATE, tool_environment
+from .settings import lasting_settings
+
+BROKEN, UNKNOWN = 17, 15
+"""Exit codes of `troop bench run` for verdicts; the report exists, too."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A benchmark of the catalogue on this machine.
+
+    Attributes:
+        changes: of its file, by key.
+    """
+
+    name: str
+    folder: Path
+    sizes: str
+    changes: Mapping[str, Any]
+
+
+DOUBLE = ("proxies", "web", "authentication", "data")
+"""The tiers of which there are two nodes."""
+RING = Trial(
+    "a ring of three servers, one of which is stopped",
+    tools.BENCHMARK,
+    "local,loss",
+    {
+        "expires_after": "1h",
+        "fleets.servers.count": 3,
+        "fleets.drivers.count": 1,
+        "phases.measure.warm_up": "20s",
+        "phases.measure.measured": "70s",
+        "phases.measure.timeout": "4m",
+        "phases.measure.faults": [
+            {
+                "at": "30s",
+                "role": "servers",
+                "method": "stop",
+                "expect": {"rate": 0.5, "share": 0.9, "rate_back_within": "20s", "failed_at_most": 500},
+            }
+        ],
+        "parameters.rate": 200,
+        "parameters.exact": False,
+    },
+)
+TIERS = Trial(
+    "web tiers behind nginx, of which a web server is killed and an authentication server stands still",
+    web.BENCHMARK,
+    "local-test,loss",
+    {
+        "expires_after": "1h",
+        **{
+            f"fleets.{role}.{key}": 2
+            for role in ("proxies", "web", "authentication", "data")
+            for key in ("count", "zones")
+        },
+        "fleets.drivers.count": 1,
+        "phases.measure.warm_up": "10s",
+        "phases.measure.measured": "80s",
+        "phases.measure.timeout": "4m",
+        "phases.measure.faults": [
+            {
+                "at": "20s",
+                "role": "web",
+                "method": "script",
+                "script": "lose.py",
+                "for": "10s",
+                "expect": {"rate": 0.8, "share": 0.9, "rate_back_within": "5s"},
+            },
+            {
+                "at": "55s",
+                "role": "authentication",
+                "method": "pause",
+                "for": "5s",
+                "expect": {"share": 0.9, "rate_back_within": "15s", "failed_at_most": 0},
+            },
+        ],
+        "parameters.threads": 120,
+        "parameters.rate": 60,
+    },
+)
+
+
+def run(say: Callable[[str], None]) -> int:
+    """Installs what is missing, makes both trials, and prints their verdicts. Returns the exit code of the worst.
+
+    Raises:
+        NoToolError: a tool or an artifact cannot be had.
+    """
+    tools.prepare(say)
+    tools.install([command for command in ("nginx", "memcached") if web.which(command) is None], say)
+    if remedy := web.missing():
+        raise tools.NoToolError(f"a program is missing: {remedy}")
+    if problem := web.build("flights"):
+        raise tools.NoToolError(problem)
+    with LocalAccount("loss", progress=say) as account:
+        account.deploy(lasting_settings(datetime.now(UTC)))
+        environment = {**tool_environment(), **account.exports, "COLUMNS": "160"}
+        codes = [_run(trial, environment, say) for trial in (RING, TIERS)]
+    return next((code for code in codes if code not in (0, UNKNOWN)), max(codes))
+
+
+def _run(trial: Trial, environment: Mapping[str, str], say: Callable[[str], None]) -> int:
+    say(f"{trial.name}: about three minutes")
+    changes = [word for key, value in trial.changes.items() for word in ("--set", f"{key}={json.dumps(value)}")]
+    more = tools.choices() if trial is RING else []
+    code, output = _troop(["run", str(trial.folder), "--size", trial.sizes, *changes, *more, "--json"], environment)
+    if code not in (0, BROKEN, UNKNOWN):
+        print(output, flush=True)
+        return code
+    detail = json.loads(output)
+    for fault in detail["cells"][0]["faults"]:
+        print(f"   {fault['verdict']}: {fault['sentence']}", flush=True)
+    report = STATE / f"troop-report-{detail['run']['run']}.html"
+    _troop(["report", detail["run"]["run"], "-o", str(report.relative_to(ROOT))], environment)
+    say(f"the report: {report}")
+    return code if report.exists() else 1
+
+
+def _troop(words: list[str], environment: Mapping[str, str]) -> tuple[int, str]:
+    """Runs `troop bench`, whose progress it leaves on standard error. Returns its exit code and its output."""
+    command = [str(ROOT / "scripts" / "troop"), "bench", *words]
+    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=False)
+    return done.returncode, done.stdout

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from troop.bench.definition.keys import FILE, ROLE, Checked, duration, finite, key, text, whole
-from troop.shared.choice import LONGEST, parse_choice
+from troop.shared.choice import LONGEST
 from troop.shared.codec import stored
 
 STOP, PAUSE, CRASH, CUT, SLOW, SCRIPT = "stop", "pause", "crash", "cut", "slow", "script"
@@ -43,12 +43,8 @@ def _part(value: Any) -> float:
 _PART = Checked(_part, "a number above 0, at most 1", {"type": "number", "exclusiveMinimum": 0, "maximum": 1})
 
 
-def _method(value: Any) -> str:
-    return str(value if value in METHODS else parse_choice(value).text)
-
-
 _METHOD = Checked(
-    _method,
+    text(LONGEST).parse,
     f"one of {', '.join(METHODS)}; with a unit, a fault of Troop's chaos, such as drain or latency delay=200",
     {"anyOf": [{"type": "string", "enum": [*METHODS]}, {"type": "string", "minLength": 1, "maxLength": LONGEST}]},
 )
@@ -99,8 +95,8 @@ class PlannedFault:
 
     Attributes:
         at: seconds from the start of the measured time.
-        method: one of :data:`METHODS`; for a unit the text of a :class:`troop.shared.choice.Choice`, or None for one
-            that its policy allows.
+        method: one of :data:`METHODS`; for a unit a :class:`troop.shared.choice.Choice` as text, or None for one that
+            its policy allows.
         role: of the victims.
         unit: of the account, one instance of which is hit.
         zone: from 1, of the victims; without a role, all nodes there whose role does not run the phase's script.
@@ -148,7 +144,8 @@ class PlannedFault:
         metadata=key(
             "Number of nodes that it hits",
             whole(1, 10_000),
-            "1 by default, and with a zone all of them there. Those with the highest ranks.",
+            "1 by default, and with a zone all of them there. It hits the highest ranks that earlier faults have not "
+            "crashed, and only with a script those that they have stopped.",
             omit=True,
         ),
     )
@@ -174,11 +171,6 @@ class PlannedFault:
         ),
     )
     expect: Expectation | None = field(default=None, metadata=_OMIT)
-
-    @property
-    def ends(self) -> bool:
-        """Whether Troop ends it; a fault on a unit ends by the account's own means, if at all."""
-        return self.lasts is not None
 
     @property
     def judged(self) -> int:

@@ -20,6 +20,9 @@ from typing import Any
 
 Value = int | float
 
+LIMITS, EXPECTATIONS = "the limits", "the expectations"
+"""Words for what values hold: the phase's limits, or what its faults expect."""
+
 AROUND_BISECTION = 4
 """Points besides the bisection: both ends of the range, and both ends of the last bracket again."""
 
@@ -204,31 +207,34 @@ def progress(search: Search, verdicts: Sequence[bool]) -> Progress:
     )
 
 
-def sentence(search: Search, state: Progress) -> str:
+def sentence(search: Search, state: Progress, bounds: str = LIMITS) -> str:
     """Describes where a search stands, such as ``the largest threads that holds the limits is 120; 121 does not hold
     them (both measured twice)``.
+
+    Args:
+        bounds: what values hold: :data:`LIMITS` or :data:`EXPECTATIONS`.
     """
     name, low, high = search.parameter, state.largest, state.smallest
     match state.outcome:
         case Outcome.BRACKETED:
-            return f"the largest {name} that holds the limits is {low}; {high} does not hold them (both measured twice)"
+            return f"the largest {name} that holds {bounds} is {low}; {high} does not hold them (both measured twice)"
         case Outcome.WIDENED:
             held, failed = (f"measured {'once' if times == 1 else 'twice'}" for times in state.times)
             answer = interval(f"{low}", None if high is None else f"{high}")
             above = "no value" if high is None else f"{high} ({failed})"
             return (
-                f"the largest {name} that holds the limits is {answer}: {low} ({held}) held them each time, {above} "
+                f"the largest {name} that holds {bounds} is {answer}: {low} ({held}) held them each time, {above} "
                 f"failed each time, {_list(state.both)} did both"
             )
         case Outcome.ALL_HELD:
-            return f"{name}={low}, the largest value of the range, holds the limits (measured twice)"
+            return f"{name}={low}, the largest value of the range, holds {bounds} (measured twice)"
         case Outcome.NONE_HELD:
-            return f"{name}={high}, the smallest value of the range, does not hold the limits (measured twice)"
+            return f"{name}={high}, the smallest value of the range, does not hold {bounds} (measured twice)"
         case Outcome.UNSTABLE:
             both = _list(state.both)
-            return f"not stable: no {name} held the limits each time, {both} did both; {_remedy(search, state)}"
-    parts = [f"{low} holds the limits"] if low is not None else []
-    parts += [f"{high} does not hold the limits" if low is None else f"{high} does not"] if high is not None else []
+            return f"not stable: no {name} held {bounds} each time, {both} did both; {_remedy(search, state)}"
+    parts = [f"{low} holds {bounds}"] if low is not None else []
+    parts += [f"{high} does not hold {bounds}" if low is None else f"{high} does not"] if high is not None else []
     tried = ", ".join(parts) or "nothing is known yet"
     return f"search for the largest {name}: {tried}; {state.points} of at most {search.most} points"
 
@@ -251,7 +257,7 @@ def _remedy(search: Search, state: Progress) -> str:
     return f"use a larger step, such as {max(2, beyond) * search.step}, from a value below {first}"
 
 
-def document(phase: str, search: Search, state: Progress) -> dict[str, Any]:
+def document(phase: str, search: Search, state: Progress, bounds: str = LIMITS) -> dict[str, Any]:
     """Returns JSON-like values for the cell's record and its results.
 
     Returns:
@@ -265,5 +271,5 @@ def document(phase: str, search: Search, state: Progress) -> dict[str, Any]:
         "smallest": state.smallest,
         "points": state.points,
         "most": search.most,
-        "text": sentence(search, state),
+        "text": sentence(search, state, bounds),
     }

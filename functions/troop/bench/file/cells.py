@@ -269,9 +269,9 @@ def _incomparable(model: BenchmarkIn) -> Iterator[Problem]:
         if key.startswith(PARAMETERS) and key.count(".") > 1:
             allowed = f"a whole parameter, {'.'.join(key.split('.')[:2])}, with all of its values"
             yield Problem(("baseline", key), "leads into a parameter", allowed)
-    measured = [phase for phase in model.phases if phase.measured]
+    measured = [phase for phase in model.phases if phase.measured and not phase.faults]
     if not measured:
-        yield Problem(("baseline",), "compares nothing", "left out: no phase has a measured time")
+        yield Problem(("baseline",), "compares nothing", "left out: no phase without faults has a measured time")
     if not on_same_nodes(model.baseline):
         return
     for phase in measured:

@@ -261,6 +261,12 @@ class PhaseIn(model_of(Phase)):  # type: ignore[misc]
         max_length=MOST_FAULTS,
     )
 
+    @property
+    def longest_warm_up(self) -> int:
+        """Seconds of the warm-up, or of the longest one of its points."""
+        warm_ups: list[int] = [self.warm_up, *(point.warm_up or 0 for point in self.points)]
+        return max(warm_ups)
+
     def build(self, parameters: Mapping[str, Any], baseline: Mapping[str, Any]) -> Phase:
         """Returns the phase, with its points in pairs if the baseline is measured on the same nodes."""
         phase = Phase(

@@ -11,7 +11,7 @@ from troop.bench.definition import names
 from troop.bench.definition.definition import AROUND, CLUSTER, MOST_POINTS, READ, SPOT, SPREAD, WARM_UP, Benchmark
 from troop.bench.definition.keys import written
 from troop.bench.definition.problems import Place, Problem
-from troop.bench.file import allowed_values, money_keys, phase_limits, points, searches
+from troop.bench.file import allowed_values, money_keys, phase_limits, planned_faults, points, searches
 from troop.bench.file.fleet_models import FleetFileIn, StandingIn
 from troop.bench.file.models import (
     MOST_FLEETS,
@@ -278,6 +278,7 @@ def _phases(benchmark: BenchmarkIn, files: Collection[str] | None) -> Iterator[P
         yield from searches.unknown(("phases", n), phase, benchmark.parameters)
         yield from searches.values(("phases", n), phase, benchmark.parameters)
         yield from searches.node_counts(("phases", n), phase, counts)
+    yield from planned_faults.without_victims(benchmark.phases, benchmark.fleets)
 
 
 def _phase(place: Place, phase: PhaseIn, fleets: Collection[str], files: Collection[str] | None) -> Iterator[Problem]:
@@ -285,7 +286,7 @@ def _phase(place: Place, phase: PhaseIn, fleets: Collection[str], files: Collect
     for name in ("start_up", "warm_up"):
         if (seconds := getattr(phase, name)) and not phase.measured:
             yield Problem((*place, name), f"is {written(seconds)}", "left out in a phase that measures nothing")
-    busy = phase.start_up + max([phase.warm_up, *(point.warm_up or 0 for point in phase.points)]) + phase.measured
+    busy = phase.start_up + phase.longest_warm_up + phase.measured
     if phase.timeout <= busy:
         start = "start, " if phase.start_up else ""
         allowed = f"longer than {written(busy)}, its {start}warm-up and measured time together"
@@ -293,6 +294,7 @@ def _phase(place: Place, phase: PhaseIn, fleets: Collection[str], files: Collect
     yield from _points(place, phase)
     yield from phase_limits.problems(place, phase)
     yield from searches.problems(place, phase)
+    yield from planned_faults.problems(place, phase, fleets, files)
     if phase.between is not None:
         yield from _script((*place, "between"), phase.between, fleets, files)
 

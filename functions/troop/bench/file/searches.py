@@ -71,8 +71,9 @@ def problems(place: Place, phase: Any) -> Iterator[Problem]:
     at = (*place, "search")
     if not phase.measured:
         yield Problem(at, "is set", "left out in a phase that measures nothing")
-    elif not phase.limits:
-        yield Problem(at, "is set", "left out in a phase without limits: it needs to know which values pass")
+    elif not phase.limits and not phase.faults:
+        allowed = "left out in a phase without limits and faults: it needs to know which values pass"
+        yield Problem(at, "is set", allowed)
     if phase.points or phase.repeat > 1:
         key = "points" if phase.points else "repeat"
         yield Problem((*place, key), "is set", "left out in a phase with a search, which chooses its own points")

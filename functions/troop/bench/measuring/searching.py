@@ -26,7 +26,7 @@ def next_step(benchmark: Benchmark, step: Step, entries: Sequence[Mapping[str, A
 def documents(benchmark: Benchmark, entries: Sequence[Mapping[str, Any]] | None) -> list[dict[str, Any]]:
     """Returns where the search of each phase stands, of phases with a point."""
     return [
-        search.document(phase.name, phase.search, state)
+        search.document(phase.name, phase.search, state, search.EXPECTATIONS if phase.faults else search.LIMITS)
         for phase in benchmark.phases
         if phase.search and (state := _state(phase.name, phase.search, entries)).points
     ]

@@ -183,7 +183,7 @@ def test_artifacts_of_the_baseline_are_staged(value: str, staged: bool) -> None:
             "needs pairs of points in the phase measure",
         ),
         (_THREADS, {"allowed": {"threads": [32, 64]}}, "baseline.parameters.threads", "one of 32, 64"),
-        (_THREADS, {"phases": [changed()["phases"][0]]}, "baseline", "no phase has a measured time"),
+        (_THREADS, {"phases": [changed()["phases"][0]]}, "baseline", "no phase without faults has a measured time"),
         (_THREADS, {"phases__1__nodes": {"drivers": "threads"}, "parameters__threads": 2}, "baseline", "from 1 to 2"),
         ({}.fromkeys(map(str, range(11)), 1), {}, "baseline", "has too many entries"),
         ({"parameters.threads": "x" * 300}, {}, "baseline.parameters.threads", "at most 200 characters"),

@@ -77,7 +77,7 @@ def test_nodes_find_the_same_steps_in_what_is_stored(search: Any, between: bool,
 
 
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
-    (searched(THREADS, limits=[]), "search", "left out in a phase without limits"),
+    (searched(THREADS, limits=[]), "search", "left out in a phase without limits and faults"),
     (searched({**THREADS, "to": 1}), "search.to", "larger than 1, the value of from"),
     (searched({"parameter": "threads", "to": 9}), "search.from", "set ("),
     (searched({"parameter": "threads"} | {"from": 1}), "search.to", "set ("),

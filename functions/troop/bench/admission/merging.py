@@ -25,6 +25,8 @@ LEAST_MIB = 0.85
 """Results in MiB that a node must be able to store: ten operations of 40 minutes, with their counts by second and times
 over time.
 """
+LEAST_MIB_WITH_FAULTS = 2.5
+"""The same with ten operations of 25 minutes in steps of a second: a fault is judged by its seconds."""
 
 
 def most_bytes(benchmark: Benchmark) -> int:
@@ -45,7 +47,8 @@ def budget(plan: Plan) -> dict[str, int]:
 
 def unmergeable(benchmark: Benchmark) -> list[Problem]:
     """Lists the problem of a cell whose summaries are too many to be merged in time."""
-    number, most = _summaries(benchmark), int(MOST_MIB / LEAST_MIB)
+    least = LEAST_MIB_WITH_FAULTS if any(phase.faults for phase in benchmark.phases) else LEAST_MIB
+    number, most = _summaries(benchmark), int(MOST_MIB / least)
     if number <= most:
         return []
     message = f"with `measured` write {number} summaries that are merged together"

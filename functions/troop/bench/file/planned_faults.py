@@ -120,8 +120,8 @@ def _on_unit(at: Place, fault: FaultIn) -> Iterator[Problem]:
 def _on_nodes(at: Place, fault: FaultIn, files: Collection[str] | None) -> Iterator[Problem]:
     method = fault.method
     if method not in METHODS:
-        found = "is missing" if method is None else f"is {method!r}"
-        yield Problem((*at, "method"), found, f"one of {', '.join(METHODS)} without a unit")
+        message = "is missing" if method is None else f"is {method!r}"
+        yield Problem((*at, "method"), message, f"one of {', '.join(METHODS)} without a unit")
         return
     for key, value in _dependent(fault).items():
         needed, possible = _BY_METHOD[key]
@@ -201,7 +201,7 @@ def without_victims(phases: Iterable[Any], fleets: Mapping[str, Any]) -> Iterato
                 left, where = min(left, fleet.count // fleet.zones), f"{where} in each zone"
             if count > left:
                 earlier = " that earlier faults leave" if gone else ""
-                found = f"is {count}{' by default' if fault.count is None else ''}"
-                yield Problem((*at, "count"), found, f"at most {max(left, 0)}, the {where}{earlier}")
+                message = f"is {count}{' by default' if fault.count is None else ''}"
+                yield Problem((*at, "count"), message, f"at most {max(left, 0)}, the {where}{earlier}")
             if fault.method in LASTING:
                 (crashed if fault.method == CRASH else stopped)[role] += count

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import replace
 from math import ceil
 from pathlib import Path
@@ -24,7 +25,10 @@ from troop.bench.admission.merging import (
 )
 from troop.bench.definition.definition import Benchmark, Point, from_document
 from troop.bench.definition.plan import Plan, PlannedCell, Variant
-from troop.measure.summary_size import TARGET_BYTES
+from troop.bench.definition.planned_fault import PlannedFault
+from troop.measure.operations import Operation, PerSecond
+from troop.measure.summary_size import TARGET_BYTES, weight
+from troop.measure.windows import Windows
 
 
 def benchmark_with(drivers: int, phases: int = 1, points: int = 0) -> Benchmark:
@@ -52,6 +56,27 @@ def test_too_many_summaries_are_refused_and_points_are_a_way_out() -> None:
     assert not unmergeable(benchmark_with(400, phases=6, points=2))
     assert not unmergeable(benchmark_with(400, phases=4))
     assert not unmergeable(replace(benchmark_with(1), phases=(replace(MEASURE, measured=0),)))
+
+
+def test_nodes_can_store_a_phase_with_faults_by_second() -> None:
+    def broken(drivers: int) -> Benchmark:
+        plain = benchmark_with(drivers)
+        return replace(plain, phases=tuple(replace(one, faults=(PlannedFault(60, "stop"),)) for one in plain.phases))
+
+    (problem,) = unmergeable(broken(601))
+    assert problem.allowed.startswith("at most 600: ")
+    assert not unmergeable(broken(600))
+    assert most_bytes(broken(600)) >= 10 * _by_second(1500)
+
+
+def _by_second(seconds: int) -> int:
+    """Returns the weight of one operation with times like those of a busy node."""
+    draw, times = random.Random(1), Windows(0, 1)
+    for second in range(seconds):
+        for _ in range(100):
+            times.record(second, int(draw.lognormvariate(8, 0.6)), 10)
+    per_second = PerSecond(0, [draw.randrange(1000, 2000) for _ in range(seconds)], [0] * seconds)
+    return weight(Operation(over_time=times, per_second=per_second).document(True))
 
 
 @pytest.mark.parametrize("drivers", [10, 348])

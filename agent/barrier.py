@@ -30,6 +30,27 @@ the common start, so the node is not late.
 
 
 @dataclass(frozen=True)
+class Fault:
+    """A planned fault, with moments in seconds since 1970, by S3's clock.
+
+    Attributes:
+        number: in its phase, from 1.
+        end_at: None if it does not end.
+        nodes: ids of its victims.
+        script: a file from the benchmark's folder, for the method script.
+        delay_ms: for the method slow.
+    """
+
+    number: int
+    method: str
+    begin_at: float
+    end_at: float | None
+    nodes: frozenset[str]
+    script: str | None = None
+    delay_ms: int | None = None
+
+
+@dataclass(frozen=True)
 class Release:
     """What the workflow releases: a script and its times.
 
@@ -39,6 +60,8 @@ class Release:
         parameters: of the point, in addition to the benchmark's.
         nodes: for some roles, the number of nodes that take part: those with the lowest ranks.
         start_up_seconds: before the common start, in which the script starts.
+        faults: on nodes of the cell.
+        step_seconds: of the steps in which scripts store times; None for as long as they choose.
     """
 
     script: str
@@ -50,6 +73,8 @@ class Release:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     nodes: Mapping[str, int] = field(default_factory=dict)
     start_up_seconds: float = 0.0
+    faults: tuple[Fault, ...] = ()
+    step_seconds: int | None = None
 
     def includes(self, role: str, rank: int) -> bool:
         """Checks whether a node takes part."""
@@ -145,7 +170,7 @@ def read(body: bytes | None) -> Release | str:
 
 
 def _release(document: Mapping[str, Any]) -> Release:
-    start_at, point = document["start_at"], document.get("point")
+    start_at, point, step_seconds = document["start_at"], document.get("point"), document.get("step_seconds")
     return Release(
         script=str(document["script"]),
         timeout_seconds=float(document["timeout_seconds"]),
@@ -156,4 +181,19 @@ def _release(document: Mapping[str, Any]) -> Release:
         parameters=dict(document.get("parameters") or {}),
         nodes={str(role): int(count) for role, count in (document.get("nodes") or {}).items()},
         start_up_seconds=float(document.get("start_up_seconds", 0)),
+        faults=tuple(map(_fault, document.get("faults") or ())),
+        step_seconds=None if step_seconds is None else int(step_seconds),
+    )
+
+
+def _fault(document: Mapping[str, Any]) -> Fault:
+    end_at, script, delay_ms = document["end_at"], document.get("script"), document.get("delay_ms")
+    return Fault(
+        number=int(document["number"]),
+        method=str(document["method"]),
+        begin_at=float(document["begin_at"]),
+        end_at=None if end_at is None else float(end_at),
+        nodes=frozenset(map(str, document["nodes"])),
+        script=None if script is None else str(script),
+        delay_ms=None if delay_ms is None else int(delay_ms),
     )

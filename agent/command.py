@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from agent import processes
+from agent.errors import Lost
 from agent.output import BoundedOutput
 
 GRACE_SECONDS = 5.0
@@ -37,6 +39,16 @@ class Ended:
     """
 
     code: int | None
+
+    def words(self, limit: float) -> str:
+        """Describes how it ended.
+
+        Args:
+            limit: the time limit in seconds.
+        """
+        if self.code is None:
+            return f"took longer than {limit:g} s and was stopped"
+        return f"was killed by signal {-self.code}" if self.code < 0 else f"ended with exit code {self.code}"
 
 
 def line_for(script: Path) -> list[str]:
@@ -68,6 +80,7 @@ class Command:
             start_new_session=True,
             umask=UMASK,
         )
+        processes.awaited.add(self._process.pid)
         with contextlib.suppress(OSError):  # when memory runs out, the script must die and not the agent
             Path(f"/proc/{self._process.pid}/oom_score_adj").write_text(OOM_SCORE, encoding="ascii")
         assert self._process.stdout is not None
@@ -75,12 +88,20 @@ class Command:
         self._reader.start()
 
     def wait(self, until: float) -> Ended:
-        """Waits for the command to end, and kills it at ``until``, a time of the monotonic clock."""
+        """Waits for the command to end, and kills it at ``until``, a time of the monotonic clock.
+
+        Raises:
+            Lost: the agent must end; the command is killed, too.
+        """
         try:
             self._process.wait(max(0.0, until - time.monotonic()))
         except subprocess.TimeoutExpired:
             self.kill()
             return Ended(None)
+        except Lost:
+            self.kill()
+            raise
+        processes.awaited.discard(self._process.pid)
         self._reader.join(DRAIN_SECONDS)
         return Ended(self._process.returncode)
 
@@ -91,6 +112,7 @@ class Command:
             self._process.wait(grace_seconds)
         self._signal(signal.SIGKILL)  # kills the rest of the group, even if its first process has ended
         self._process.wait()
+        processes.awaited.discard(self._process.pid)
         self._reader.join(DRAIN_SECONDS)
 
     def _signal(self, number: signal.Signals) -> None:

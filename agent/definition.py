@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -31,6 +31,8 @@ class Definition:
 
     Attributes:
         steps: names of the phases and points in order, only those of the role; empty for a standing fleet.
+        faults: methods of the planned faults that may hit nodes of the role, by the name of the step. The role waits
+            for these steps, too, but does not run their script.
         parameters: for scripts, unchanged.
         files: names of files in the benchmark's folder.
         artifacts: SHA-256 by name.
@@ -54,6 +56,12 @@ class Definition:
     has_targets: bool = False
     own_data: bool = False
     summary_bytes: int = TARGET_BYTES
+    faults: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def methods(self) -> frozenset[str]:
+        """All methods of planned faults."""
+        return frozenset().union(*self.faults.values())
 
 
 def read(path: Path, role: str) -> Definition:
@@ -71,6 +79,7 @@ def read(path: Path, role: str) -> Definition:
         return Definition(
             steps=() if standing else tuple(step for phase in phases for step in steps(phase, role)),
             standing=standing,
+            faults={step: methods(one, role) for one in phases if methods(one, role) for step in executions(one)},
             setup=tuple(_setup(phase) for phase in phases if role in phase["roles"]) if standing else (),
             ranks=bool(document.get("ranks")),
             parameters=dict(document.get("parameters") or {}),
@@ -89,19 +98,30 @@ def steps(phase: Mapping[str, Any], role: str) -> Iterator[str]:
     """Yields the names of a phase's steps in which a role takes part. A test compares them with
     :attr:`troop.bench.definition.definition.Benchmark.steps`.
     """
-    name, between = str(phase["name"]), phase.get("between")
-    number_of_points = len(phase.get("points") or (None,)) * int(phase.get("repeat", 1))
+    between, takes_part = phase.get("between"), role in phase["roles"] or methods(phase, role)
+    for number, name in enumerate(executions(phase), 1):
+        if between and (number > 1 or phase.get("paired")) and role in between["roles"]:
+            yield f"{name}.between"
+        if takes_part:
+            yield name
+
+
+def executions(phase: Mapping[str, Any]) -> list[str]:
+    """Returns the names of a phase's steps without those between two points."""
+    name, number_of_points = str(phase["name"]), len(phase.get("points") or (None,)) * int(phase.get("repeat", 1))
     if phase.get("search"):
         number_of_points = _most(phase["search"])
     elif not phase.get("points") and number_of_points == 1:
-        if role in phase["roles"]:
-            yield name
-        return
-    for number in range(1, number_of_points + 1):
-        if between and (number > 1 or phase.get("paired")) and role in between["roles"]:
-            yield f"{name}.{number}.between"
-        if role in phase["roles"]:
-            yield f"{name}.{number}"
+        return [name]
+    return [f"{name}.{number}" for number in range(1, number_of_points + 1)]
+
+
+def methods(phase: Mapping[str, Any], role: str) -> frozenset[str]:
+    """Returns the methods of the planned faults that may hit nodes of a role, which does not run the phase's script."""
+    if role in phase["roles"]:
+        return frozenset()
+    faults = (one for one in phase.get("faults") or () if not one.get("unit"))
+    return frozenset(str(one["method"]) for one in faults if one.get("role") in (None, role))
 
 
 def _most(search: Mapping[str, Any]) -> int:

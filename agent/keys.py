@@ -51,6 +51,9 @@ class Keys:
     def interruption(self, node: str) -> str:
         return f"{self._cell}interruptions/{self._writer}{node}.json"
 
+    def fault(self, step: str, node: str) -> str:
+        return f"{self._cell}faults/{step}/{self._writer}{node}.json"
+
     def live(self, node: str) -> str:
         return f"{self._cell}live/{self._writer}{node}.json"
 

@@ -136,8 +136,8 @@ def _added_up(paths: Iterable[Path], since: int) -> tuple[int, int, dict[str, Li
     return latest, longest, totals
 
 
-class LiveObject:
-    """The object in the results bucket that has the node's running summary.
+class OwnObject:
+    """An object in the results bucket that the node replaces from time to time, such as its running summary.
 
     Args:
         store: returns the node's credentials; called at the first upload.

@@ -121,12 +121,7 @@ def _live_upload(place: Place, begun: Summary, sampler: Sampler, put: Put | None
 def _run(place: Place, phase: str, release: Release, environment: dict[str, str], output: BoundedOutput) -> Ended:
     place.results(phase).mkdir(parents=True, exist_ok=True)
     until = time.monotonic() + release.timeout_seconds
-    command = Command(line_for(place.files / release.script), place.phase(phase), environment, output)
-    try:
-        return command.wait(until)
-    except Lost:
-        command.kill()
-        raise
+    return Command(line_for(place.files / release.script), place.phase(phase), environment, output).wait(until)
 
 
 def _judged(begun: Summary, script: str, ended: Ended, limit: float, output: BoundedOutput) -> Summary:
@@ -136,11 +131,10 @@ def _judged(begun: Summary, script: str, ended: Ended, limit: float, output: Bou
     last = output.last_line()
     suffix = f"; its last output: {last}" if last else ""
     if ended.code is None:
-        return _over(begun, TIMED_OUT, f"{script} took longer than {limit:g} s and was stopped{suffix}")
+        return _over(begun, TIMED_OUT, f"{script} {ended.words(limit)}{suffix}")
     if ended.code == LOST_CODE:
         return _over(begun, LOST, last or f"{script} ended with exit code {LOST_CODE}")
-    how = f"was killed by signal {-ended.code}" if ended.code < 0 else f"ended with exit code {ended.code}"
-    return _over(begun, FAILED, f"{script} {how}{suffix}")
+    return _over(begun, FAILED, f"{script} {ended.words(limit)}{suffix}")
 
 
 def _over(begun: Summary, outcome: str, reason: str | None = None) -> Summary:

@@ -76,13 +76,16 @@ class Place:
     def results(self, phase: str) -> Path:
         return self.phase(phase) / "results"
 
-    def environment(self, phase: str, rank: int | None, release: Release, start_at: float) -> dict[str, str]:
+    def environment(
+        self, phase: str, rank: int | None, release: Release, start_at: float, fault: str | None = None
+    ) -> dict[str, str]:
         """Returns the agent's environment with the variables for a script.
 
         Args:
             phase: the name of the phase, or of the point.
             rank: None if nodes have no rank.
             start_at: by this node's clock; the measured time begins after the warm-up that follows.
+            fault: what a planned fault's script is called for; None for the script of a phase.
         """
         variables = {
             "RUN": self.boot.run,
@@ -106,5 +109,10 @@ class Place:
             "START_AT": f"{start_at:.6f}",
             "MEASURED_FROM": f"{start_at + release.warm_up_seconds:.6f}",
         }
+        only_with_faults = {
+            "STEP_SECONDS": release.step_seconds,
+            "FAULT": fault,
+        }
+        variables.update({name: str(value) for name, value in only_with_faults.items() if value is not None})
         path = os.pathsep.join(part for part in (str(CODE), os.environ.get("PYTHONPATH")) if part)
         return {**os.environ, **{f"TROOP_{name}": value for name, value in variables.items()}, "PYTHONPATH": path}

@@ -13,15 +13,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable
 
-from agent import block_devices
+from agent import block_devices, faults
 from agent import definition as definitions
 from agent.barrier import Address, Release, Waiter
 from agent.clock import ClockWatch
 from agent.definition import Definition
 from agent.errors import AgentError
+from agent.faults import Victim
 from agent.initialization import read_whole
 from agent.keys import Keys
-from agent.live import LiveObject
+from agent.live import OwnObject
 from agent.log import about, say
 from agent.nvme import Volumes
 from agent.phase import Done, blank, perform
@@ -32,7 +33,7 @@ from agent.spot import Watch
 from agent.store import Store
 from troop.measure.s3.addresses import address_of, endpoint_of
 from troop.measure.s3.credentials import CredentialStore
-from troop.measure.summary import LOST, OK
+from troop.measure.summary import LOST, OK, Clock
 
 NODE_FORMAT = "troop.node/1"
 TARGETS_FORMAT = "troop.targets/1"
@@ -79,12 +80,15 @@ class Session:
         if definition.own_data:
             self._place = replace(self._place, data=f"s3://{self._place.boot.bucket}/{self._keys.data}")
         self._initialize(definition.read_volumes)
+        if definition.faults:
+            faults.prepare(definition.methods, self._place.identity.address)
         if definition.standing:
             return self._stand(definition)
         self.phase = definition.steps[0] if definition.steps else None
         self._register(definition)
         self._registered = True
-        roster, live = Address(self._store, self._keys.roster), self._live_object()
+        roster = Address(self._store, self._keys.roster)
+        live = self._own_object(self._keys.live(self._place.identity.id))
         for self.phase in definition.steps:
             self._remember()
             roster.url()  # signed now, because a release leaves only seconds
@@ -103,6 +107,9 @@ class Session:
                 self._write_parameters(
                     self._place.parameters_of(self.phase), {**definition.parameters, **release.parameters}
                 )
+            if self.phase in definition.faults:
+                self._suffer(self.phase, release, clock)
+                continue
             size = definition.summary_bytes
             done = perform(self._place, self.phase, self._rank, release, clock, live.put, size)
             self._deliver(done)
@@ -110,6 +117,15 @@ class Session:
                 return False
         self.phase = None
         return True
+
+    def _suffer(self, phase: str, release: Release, clock: Clock | None) -> None:
+        """Carries out the planned faults of a step that hit this node, whose role does not run the step's script."""
+        node = self._place.identity.id
+        stored = self._own_object(self._keys.fault(phase, node))
+        victim = Victim(self._place, phase, self._rank, release, clock, stored.put, self._sleep)
+        victim.carry_out()
+        if output := victim.output.content():
+            self._put_output(phase, output)
 
     def report(self, problem: str, outcome: str = LOST) -> None:
         """Reports to the workflow why this node does not continue.
@@ -146,10 +162,10 @@ class Session:
         except AgentError:  # it rebooted before it had one
             return False
 
-    def _live_object(self) -> LiveObject:
+    def _own_object(self, key: str) -> OwnObject:
         boot = self._place.boot
         bucket = address_of(boot.bucket, boot.region, endpoint_of(os.environ))
-        return LiveObject(boot, bucket, self._keys.live(self._place.identity.id), CredentialStore)
+        return OwnObject(boot, bucket, key, CredentialStore)
 
     def _remember(self) -> None:
         """Stores the current phase, also for after a reboot."""
@@ -295,15 +311,16 @@ class Session:
 
     def _deliver(self, done: Done) -> None:
         """Uploads the summary last: when it exists, everything else does."""
-        phase, node, folder = done.summary.phase, done.summary.node, self._place.phase(done.summary.phase)
-        folder.mkdir(parents=True, exist_ok=True)
-        packed = folder / "output.log.gz"
-        packed.write_bytes(gzip.compress(done.output, mtime=0))
+        self._put_output(done.summary.phase, done.output)
+        self._put_summary(replace(done.summary, **self._spot_fields()).document())
+
+    def _put_output(self, phase: str, output: bytes) -> None:
+        packed = _with_folder(self._place.phase(phase) / "output.log.gz")
+        packed.write_bytes(gzip.compress(output, mtime=0))
         try:
-            self._store.put(packed, self._keys.output(phase, node))
+            self._store.put(packed, self._keys.output(phase, self._place.identity.id))
         except AgentError as error:
             say(f"{phase}: cannot upload the script's output: {error}")
-        self._put_summary(replace(done.summary, **self._spot_fields()).document())
 
     def _put_summary(self, document: dict[str, Any]) -> None:
         phase, node = document["phase"], document["node"]

@@ -56,6 +56,8 @@ ENVIRONMENT = {
     ("WARM_UP_SECONDS", "MEASURED_SECONDS"): "as in the phase",
     ("START_AT", "MEASURED_FROM"): "the common start, which is in the future during `start_up`, and the end of the "
     "warm-up, in seconds since 1970 on this node's clock",
+    ("STEP_SECONDS",): "in a phase with `faults`, the length of the steps in which times over time are stored",
+    ("FAULT",): "for the script of a fault: `begin`, or `end` in the call that ends it",
 }
 """The variables of scripts, without their prefix, and their meaning."""
 

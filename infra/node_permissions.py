@@ -18,6 +18,7 @@ WRITTEN_BY_NODES = (
     f"{RUN_OBJECTS}/output/*/${{aws:userid}}.log.gz",
     f"{RUN_OBJECTS}/interruptions/${{aws:userid}}.json",
     f"{RUN_OBJECTS}/live/${{aws:userid}}.json",
+    f"{RUN_OBJECTS}/faults/*/${{aws:userid}}.json",
 )
 """The only objects that a node writes: no instructions to other nodes, no results, and nothing in the name of another
 node. The user id of an instance's session is ``ROLEID:INSTANCE-ID``.

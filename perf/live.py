@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from agent.boot import Boot
-from agent.live import LiveObject, LiveUpload
+from agent.live import LiveUpload, OwnObject
 from tests.unit.agent.fake_account import REGION, FakeAccount
 from troop.measure.live import INTERVAL_SECONDS, Live
 from troop.measure.live_writer import document_of
@@ -62,7 +62,7 @@ def measure(operations: int, repeat: int) -> None:
             keys = account.credentials
             credentials = Credentials(keys["AccessKeyId"], keys["SecretAccessKey"], keys["Token"])
             boot = Boot("results", REGION, "run", "c001", "drivers", "0" * 64, 2e9)
-            stored = LiveObject(
+            stored = OwnObject(
                 boot, address_of("results", REGION, account.url), "live", lambda: CredentialStore(lambda: credentials)
             )
             blank = Live("i-1", "drivers", "measure", 0, 0, float(_START), 600.0)

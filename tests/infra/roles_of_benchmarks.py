@@ -92,7 +92,7 @@ def finds(*names: str) -> set[tuple[str, ...]]:
 
 
 LEADS = (
-    *("barriers/*", "points/*", "output/boot/*", "replaced/*"),
+    *("barriers/*", "points/*", "output/boot/*", "replaced/*", "unit-faults/*"),
     *("choices.json", "doubts.json", "report-part.json", "results.json", "roster.json"),
 )
 """What leads a cell, below its folder."""
@@ -118,6 +118,7 @@ INSIDE = {"StringEquals": {"aws:SourceVpc": "<BenchmarksNetworkVpc>"}}
 WRITTEN = (
     *("nodes/${aws:userid}.json", "phases/*/${aws:userid}.json"),
     *("output/*/${aws:userid}.log.gz", "interruptions/${aws:userid}.json", "live/${aws:userid}.json"),
+    "faults/*/${aws:userid}.json",
 )
 """What nodes write in a cell: each under its own session's id."""
 

@@ -155,6 +155,7 @@ def _objects() -> Iterator[tuple[str, set[str]]]:
             yield names.barrier_key(run, cell, word), {"CellRole"}
             yield names.point_key(run, cell, word), {"CellRole"}
             yield f"{names.phase_prefix(run, cell, word)}AROA:i-1.json", {"BenchmarksNodesRole"}
+            yield f"{names.faults_prefix(run, cell, word)}AROA:i-1.json", {"BenchmarksNodesRole"}
             yield f"{names.output_prefix(run, cell, word)}AROA:i-1.log.gz", {"BenchmarksNodesRole"}
         for prefix in (names.nodes_prefix, names.live_prefix, names.interruptions_prefix):
             yield f"{prefix(run, cell)}AROA:i-1.json", {"BenchmarksNodesRole"}

@@ -121,8 +121,7 @@ class Machine:
             if not self.succeeds(["modprobe", module]) and not self._load_from_package(module):
                 raise DiskError(
                     f"the kernel {os.uname().release} has no module {module}, and its packages "
-                    f"{' and '.join(packages_of_modules(os.uname().release))} do not provide it: "
-                    "this layout cannot be measured on this image"
+                    f"{' and '.join(packages_of_modules(os.uname().release))} do not provide it"
                 )
         known = self.output(["dmsetup", "targets"]).split() if targets else []
         for target in targets:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agent import power
 from tests.unit.agent.fake_account import FakeAccount
 from tests.unit.agent.node import Node
 from tests.unit.agent.s3_scripts import Scripts
@@ -17,6 +18,12 @@ def account() -> Iterator[FakeAccount]:
     account = FakeAccount()
     yield account
     account.close()
+
+
+@pytest.fixture(autouse=True)
+def this_machine_stays_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test of this process must not turn its machine off, whatever the agent takes it for."""
+    monkeypatch.setattr(power, "_turn_off", lambda: "this is no node")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from agent import live as lives
 from agent.barrier import Release
 from agent.keys import Keys
-from agent.live import LiveObject, LiveUpload
+from agent.live import LiveUpload, OwnObject
 from agent.phase import perform
 from agent.place import Place
 from agent.sampler import Series
@@ -149,7 +149,7 @@ def test_the_object_has_the_nodes_name_and_a_valid_signature(
     boot = place.boot
     key = Keys(boot.run, boot.cell, "AROAROLE").live("i-1")
     assert key == f"{names.live_prefix(boot.run, boot.cell)}AROAROLE:i-1.json"
-    stored = LiveObject(boot, address_of(boot.bucket, REGION, account.url), key, CredentialStore)
+    stored = OwnObject(boot, address_of(boot.bucket, REGION, account.url), key, CredentialStore)
     stored.put(b"{}")
     stored.put(b'{"a": 1}')
     assert account.document(f"{boot.bucket}/{key}") == {"a": 1}

@@ -30,11 +30,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from troop.measure import phase_environment
+from troop.measure.empty import empty_operation
 from troop.measure.histogram import HIGHEST, Histogram
-from troop.measure.operations import LONGEST_SECONDS, NAME, RESPONSE, SERVICE, Operation, PerSecond
+from troop.measure.operations import LONGEST_SECONDS, NAME, RESPONSE, SERVICE, Operation
 from troop.measure.recorder import FORMAT
 from troop.measure.whole_file import write_whole
-from troop.measure.windows import Windows, step_for
 
 UNITS = {"ns": 1, "us": 1000, "ms": 10**6, "s": 10**9}
 """Nanoseconds per unit of a time."""
@@ -293,9 +293,7 @@ class Counting:
         self._began, self._unit = measured_from - warm_up_seconds, unit
         self._first = math.floor(self._began)
         seconds = min(math.ceil(self._until) - self._first, LONGEST_SECONDS)
-        self._over_time = Windows(self._first, step_for(warm_up_seconds + measured_seconds))
-        counts = PerSecond(self._first, [0] * seconds, [0] * seconds)
-        self.operation = Operation(per_second=counts, over_time=self._over_time)
+        self.operation = empty_operation(self._first, seconds, warm_up_seconds + measured_seconds)
         self.digits, self.narrowest = DIGITS, 1
 
     def take(self, interval: Interval) -> None:
@@ -315,7 +313,8 @@ class Counting:
             if micros > HIGHEST:
                 raise HdrLogError(f"the value {largest} is more than 2^53 microseconds: check the unit")
             times.record(micros, count)
-        self._over_time.take(middle, times)
+        if self.operation.over_time is not None:
+            self.operation.over_time.take(middle, times)
         self.spread(self.operation.per_second.count, times.count, middle, interval.seconds)
         if middle >= self._from:
             self.operation.times.add(times)

@@ -10,7 +10,7 @@ import re
 from array import array
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Final
+from typing import Any, Callable, Final
 
 from troop.measure import histogram
 from troop.measure.histogram import MOST, Histogram
@@ -60,11 +60,13 @@ class PerSecond:
         start: the first second, as seconds since 1970.
         count: successes; one entry per second from ``start``.
         errors: errors, as many entries.
+        kinds: errors of each kind, as many entries; None if not recorded, as in phases without faults.
     """
 
     start: int = 0
     count: list[int] = field(default_factory=list)
     errors: list[int] = field(default_factory=list)
+    kinds: dict[str, list[int]] | None = None
 
     def add(self, other: PerSecond) -> None:
         """Adds another series second by second; the result covers both.
@@ -76,10 +78,17 @@ class PerSecond:
             return
         if not self.count:
             self.start, self.count, self.errors = other.start, list(other.count), list(other.errors)
+            self.kinds = None if other.kinds is None else {kind: list(its) for kind, its in other.kinds.items()}
             return
         start, length = self.span(other)
         self.count = aligned_sum(start, length, (self.start, self.count), (other.start, other.count))
         self.errors = aligned_sum(start, length, (self.start, self.errors), (other.start, other.errors))
+        if self.kinds or other.kinds:
+            mine, more = self.kinds or {}, other.kinds or {}
+            self.kinds = {
+                kind: aligned_sum(start, length, (self.start, mine.get(kind, [])), (other.start, more.get(kind, [])))
+                for kind in {**mine, **more}
+            }
         self.start = start
 
     def span(self, other: PerSecond) -> tuple[int, int]:
@@ -97,8 +106,9 @@ class PerSecond:
         return start, length
 
     def document(self, packed: bool = False) -> dict[str, Any]:
-        count, errors = map(column if packed else list, (self.count, self.errors))
-        return {"from": self.start, "count": count, "errors": errors}
+        stored: Callable[[list[int]], Any] = column if packed else list
+        kinds = {"kinds": {kind: stored(self.kinds[kind]) for kind in sorted(self.kinds)}} if self.kinds else {}
+        return {"from": self.start, "count": stored(self.count), "errors": stored(self.errors), **kinds}
 
 
 def aligned_sum(start: int, length: int, *series: tuple[int, list[int]]) -> list[int]:
@@ -271,6 +281,34 @@ class Operation:
         if not self.names.issuperset(names):
             self.names = frozenset(sorted(self.names.union(names))[:MOST_LISTED])
 
+    def fail(self, second: int, kind: str, count: int = 1, is_measured: bool = True) -> None:
+        """Counts errors that ended in a second since 1970, which must be one of those of ``per_second``.
+
+        Args:
+            kind: counted as :data:`OTHER` if it is no name, or if there are too many.
+            is_measured: False in the warm-up, whose errors only count over time.
+        """
+        its = self.per_second
+        known: Collection[str] = self.errors if its.kinds is None else its.kinds
+        most = MOST_FAILURES if kind == UNFINISHED else MOST_FAILURES - 2  # it never counts as other
+        if kind not in known and (len(known) >= most or not NAME.fullmatch(kind)):
+            kind = OTHER
+        its.errors[second - its.start] += count
+        if its.kinds is not None:
+            its.kinds.setdefault(kind, [0] * len(its.errors))[second - its.start] += count
+        if is_measured:
+            self.errors[kind] = self.errors.get(kind, 0) + count
+
+    def bound_kinds(self) -> None:
+        """Counts the last kinds of errors together as :data:`OTHER`, if there are more than :data:`MOST_FAILURES`."""
+        kinds = self.per_second.kinds or {}
+        for kind in _last({**self.errors, **kinds}, MOST_FAILURES):
+            if kind in self.errors:
+                self.errors[OTHER] = self.errors.get(OTHER, 0) + self.errors.pop(kind)
+            if kind in kinds:
+                rest = kinds.pop(kind)
+                kinds[OTHER] = list(map(operator.add, kinds[OTHER], rest)) if OTHER in kinds else rest
+
     def check(self, other: Operation) -> None:
         """Checks whether the operations can be added up.
 
@@ -378,9 +416,7 @@ def add_bounded(totals: Operations, more: Mapping[str, Operation]) -> None:
         del totals[name]
     add_all(totals, parts)
     for name in parts:
-        errors = totals[name].errors
-        for kind in _last(errors, MOST_FAILURES):
-            errors[OTHER] = errors.get(OTHER, 0) + errors.pop(kind)
+        totals[name].bound_kinds()
 
 
 def _last(names: Mapping[str, Any], most: int) -> set[str]:
@@ -425,7 +461,8 @@ def parse(document: Any, where: str = "operations") -> Operations:
     for name, value in named(document, where).items():
         one = operations[name] = _operation(value, f"{where}.{name}")
         counted = (one.times, one.service, one.over_time)
-        size += 2 * len(one.per_second.count) + sum(part.size for part in counted if part)
+        size += (2 + len(one.per_second.kinds or ())) * len(one.per_second.count)
+        size += sum(part.size for part in counted if part)
         if size > 2 * MOST_LANES:
             raise OperationsError(f"{where} have too many counts: packed, they need few bytes, but not in memory")
     return operations
@@ -532,7 +569,13 @@ def _per_second(document: Any, where: str) -> PerSecond:
     count, errors = (_counts(document.get(name), f"{where}.{name}") for name in ("count", "errors"))
     if len(count) != len(errors):
         raise OperationsError(f"{where}: count and errors must have the same length")
-    return PerSecond(whole(document.get("from"), f"{where}.from"), count, errors)
+    kinds = {
+        kind: _counts(counts, f"{where}.kinds.{kind}")
+        for kind, counts in named(document.get("kinds", {}), f"{where}.kinds", MOST_FAILURES).items()
+    }
+    if any(len(counts) != len(errors) for counts in kinds.values()):
+        raise OperationsError(f"{where}: kinds and errors must have the same length")
+    return PerSecond(whole(document.get("from"), f"{where}.from"), count, errors, kinds or None)
 
 
 def _counts(values: Any, where: str) -> list[int]:

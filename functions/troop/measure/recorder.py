@@ -29,13 +29,12 @@ from pathlib import Path
 from typing import Any, Callable
 
 from troop.measure import phase_environment, recordings
+from troop.measure.empty import empty_operation
 from troop.measure.histogram import Histogram, check_value
 from troop.measure.live import Recent, recent
 from troop.measure.live_writer import LiveWriter
 from troop.measure.operations import (
-    MOST_FAILURES,
     NAME,
-    OTHER,
     RESPONSE,
     SERVICE,
     UNFINISHED,
@@ -45,7 +44,7 @@ from troop.measure.operations import (
 )
 from troop.measure.schedule import Schedule
 from troop.measure.whole_file import write_whole
-from troop.measure.windows import Windows, add_counts, step_for
+from troop.measure.windows import Windows, add_counts
 
 FORMAT = "troop.operations/1"
 
@@ -145,7 +144,7 @@ class Recorder:
         self._began = measured_from - warm_up_seconds
         self._first = math.floor(self._began)
         self._seconds = math.ceil(self.measured_until) - self._first
-        self._step = step_for(warm_up_seconds + measured_seconds)
+        self._length = warm_up_seconds + measured_seconds
         self._recordings: dict[str, _Recording] = {}
         self._lock = threading.Lock()
         self._schedules: list[Schedule] = []
@@ -232,13 +231,7 @@ class Recorder:
         if self._began <= now < self.measured_until:
             with self._lock:
                 failing = (self._recordings.get(operation) or self._new(operation)).operation
-                failing.per_second.errors[int(now) - self._first] += 1
-                if now >= self.measured_from:
-                    if kind not in failing.errors and (
-                        len(failing.errors) >= MOST_FAILURES - 1 or not NAME.fullmatch(kind)
-                    ):
-                        kind = OTHER
-                    failing.errors[kind] = failing.errors.get(kind, 0) + 1
+                failing.fail(int(now), kind, is_measured=now >= self.measured_from)
 
     def _end(self, due: float | None, now: float, seconds: float = 0.0) -> None:
         """Notes for schedules that an operation has ended, and how long the slowest of the last ones took."""
@@ -289,20 +282,20 @@ class Recorder:
                 f"cannot record operation {name!r}: names must match {NAME.pattern}, and there are at most "
                 f"{MOST_RECORDED}"
             )
-        operation, over_time = self._empty(), Windows(self._first, self._step)
-        operation.over_time = over_time
-        recording = self._recordings[name] = _Recording(operation, over_time)
+        operation = self._empty()
+        assert operation.over_time is not None
+        recording = self._recordings[name] = _Recording(operation, operation.over_time)
         return recording
 
     def _empty(self) -> Operation:
-        counts = PerSecond(self._first, [0] * self._seconds, [0] * self._seconds)
-        return Operation(per_second=counts, tools=self._tools)
+        return replace(empty_operation(self._first, self._seconds, self._length), tools=self._tools)
 
     def _turn(self, recording: _Recording, now: float) -> None:
         """Moves a recording to another step, or from the warm-up to the measured time."""
         recording.settle(self.measured_from)
-        begin = int(now) // self._step * self._step
-        recording.begin, recording.end = max(begin, self._began), begin + self._step
+        step = recording.over_time.step_seconds
+        begin = int(now) // step * step
+        recording.begin, recording.end = max(begin, self._began), begin + step
         if recording.begin < self.measured_from < recording.end:
             if now < self.measured_from:
                 recording.end = self.measured_from
@@ -339,14 +332,10 @@ class Recorder:
         name = (
             next(iter(settled)) if len(settled) == 1 else UNFINISHED if len(settled) < MOST_RECORDED else max(settled)
         )
-        whole = settled.get(name) or self._empty()
-        errors = [*whole.per_second.errors[:-1], whole.per_second.errors[-1] + number]
-        kind = UNFINISHED if UNFINISHED in whole.errors or len(whole.errors) < MOST_FAILURES else OTHER
-        whole = replace(
-            whole,
-            errors={**whole.errors, kind: whole.errors.get(kind, 0) + number},
-            per_second=replace(whole.per_second, errors=errors),
-        )
+        whole, counts = settled.get(name) or self._empty(), PerSecond()
+        counts.add(whole.per_second)
+        whole = replace(whole, errors=dict(whole.errors), per_second=counts)
+        whole.fail(self._first + self._seconds - 1, UNFINISHED, number)
         return {**settled, name: whole}
 
     def document(self) -> dict[str, Any]:

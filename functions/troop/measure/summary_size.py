@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Callable
 
-from troop.measure.operations import Operation
+from troop.measure.operations import Operation, PerSecond
 from troop.measure.summary import FAILED, MOST_BYTES, OK, Summary
 
 TARGET_BYTES = 12 << 20
@@ -17,8 +17,8 @@ TARGET_BYTES = 12 << 20
 def fit_summary(summary: Summary, target: int = TARGET_BYTES, most: int = MOST_BYTES) -> tuple[Summary, list[str]]:
     """Shortens a summary that is too large.
 
-    Removes the samples of devices, then counts by second, then times over time, each from the rarest operations first;
-    totals stay. If the summary is still too large, the phase has failed.
+    Removes the samples of devices, then kinds of errors by second, then counts by second, then times over time, each
+    from the rarest operations first; totals stay. If the summary is still too large, the phase has failed.
 
     Args:
         target: of :func:`weight`.
@@ -34,14 +34,15 @@ def fit_summary(summary: Summary, target: int = TARGET_BYTES, most: int = MOST_B
         omissions.append(f"samples of {len(devices.series)} devices are left out, because the summary is too large")
         size = weight(summary.document())
     rarest = sorted(operations, key=lambda name: (_ended(operations[name]), name))
-    for kind, part in (("counts by second", "per_second"), ("times over time", "over_time")):
+    for kind, shortened in _SHORTENED.items():
         for name in rarest:
             if size <= target:
                 break
-            its, nothing = getattr(operations[name], part), Operation()
-            if saved := weight(replace(nothing, **{part: its}).document(True)) - weight(nothing.document(True)):
+            whole = operations[name]
+            shorter = shortened(whole)
+            if saved := _over_time(whole) - _over_time(shorter):
                 size -= saved
-                operations[name] = replace(operations[name], **{part: getattr(nothing, part)})
+                operations[name] = shorter
                 omissions.append(f"{name}: {kind} are left out, because all operations have too many in total")
     summary = replace(summary, operations=operations)
     if size <= most:
@@ -51,6 +52,19 @@ def fit_summary(summary: Summary, target: int = TARGET_BYTES, most: int = MOST_B
     outcome = FAILED if summary.outcome == OK else summary.outcome
     summary = replace(summary, outcome=outcome, reason="; ".join(filter(None, (summary.reason, reason))))
     return replace(summary, operations={}, separate=(), samples=None), omissions
+
+
+_SHORTENED: Mapping[str, Callable[[Operation], Operation]] = {
+    "kinds of errors by second": lambda one: replace(one, per_second=replace(one.per_second, kinds=None)),
+    "counts by second": lambda one: replace(one, per_second=PerSecond()),
+    "times over time": lambda one: replace(one, over_time=None),
+}
+"""What to leave out of an operation, the least important first."""
+
+
+def _over_time(operation: Operation) -> int:
+    """Returns the weight of what an operation has over time."""
+    return weight(Operation(per_second=operation.per_second, over_time=operation.over_time).document(True))
 
 
 def mib(size: int) -> str:

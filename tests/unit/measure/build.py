@@ -46,12 +46,13 @@ def windows(values: list[tuple[int, int]]) -> Windows:
 def operations(draw: st.DrawFn) -> Operation:
     length = draw(st.integers(0, 6))
     counts = st.lists(st.integers(0, 1000), min_size=length, max_size=length)
+    errors, kinds = draw(counts), draw(st.none() | st.dictionaries(_kinds, counts, min_size=1, max_size=2))
     timing, values = draw(st.sampled_from([None, *TIMINGS])), draw(times)
     has_service = timing in (RESPONSE, MIXED) and draw(st.booleans())
     return Operation(
         times=histogram_of(values),
         errors=draw(st.dictionaries(_kinds, st.integers(0, 10**9), max_size=4)),
-        per_second=PerSecond(START + draw(st.integers(0, 5)), draw(counts), draw(counts)),
+        per_second=PerSecond(START + draw(st.integers(0, 5)), draw(counts), errors, kinds),
         bytes=draw(st.integers(0, 2**60)),
         over_time=draw(st.none() | st.builds(windows, _few)),
         rate=draw(st.none() | rates),

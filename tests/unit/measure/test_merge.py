@@ -190,6 +190,20 @@ def test_counts_are_added_second_by_second() -> None:
     assert per_second == {"from": START, "count": [1, 12, 20], "errors": [0, 6, 0]}
 
 
+def test_errors_are_added_by_second_and_kind() -> None:
+    """Also if a node has a kind that others lack, or has none on record."""
+    each = [
+        PerSecond(START, [0, 0], [2, 1], {"reset": [2, 0], "tls": [0, 1]}),
+        PerSecond(START + 1, [0, 0], [5, 3], {"reset": [5, 3]}),
+        PerSecond(START, [0], [4]),
+    ]
+    parts = [summary(n, operations={"read": Operation(per_second=one)}) for n, one in enumerate(each)]
+    per_second = merged(*parts).document()["roles"]["drivers"]["operations"]["read"]["per_second"]
+    assert per_second["errors"] == [6, 6, 3]
+    assert per_second["kinds"] == {"reset": [2, 5, 3], "tls": [0, 1, 0]}
+    assert "kinds" not in merged(parts[2]).document()["roles"]["drivers"]["operations"]["read"]["per_second"]
+
+
 def timed(number: int, step_seconds: int | None) -> Summary:
     """A driver that has recorded a time of its rank in the first step; with no step, none over time."""
     over_time = Windows(START, step_seconds) if step_seconds else None

@@ -205,6 +205,8 @@ def largest_histogram() -> dict[str, Any]:
         (document(operations=read_with(errors={"timeout": 10**400})), r"errors\.timeout"),
         (document(operations=per_second(count=[10**400])), "per_second.count must hold"),
         (document(operations=per_second(**{"from": 10**400})), "per_second.from"),
+        (document(operations=per_second(kinds={"reset": [1, 2, 3, 4, 5, 6]})), "kinds and errors must have the same"),
+        (document(operations=per_second(kinds={"a reset": [1]})), "per_second.kinds: 'a reset' must match"),
         (document(operations=read_with(over_time={"from": 0, "step_seconds": 10**400, "counts": []})), "step_seconds"),
         (document(operations=read_with(over_time={"from": 0, "step_seconds": 1, "counts": [[[1, 10**400]]]})), "pairs"),
         (document(samples={**samples_with(interval_seconds=7), "from": START + 1}), "multiple"),

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from tests.unit.measure.build import START, histogram_of, sampled, summary, windows
-from troop.measure.operations import LONGEST_SECONDS, Operation, PerSecond
-from troop.measure.summary import Summary, parse
+from troop.measure.operations import LONGEST_SECONDS, MOST_FAILURES, MOST_NAMES, Operation, PerSecond
+from troop.measure.summary import MOST_BYTES, Summary, parse
 from troop.measure.summary_size import encoded, fit_summary, weight
 
 SECONDS = 500
@@ -48,6 +48,36 @@ def test_rarest_operations_lose_their_counts_by_second_and_retain_their_totals()
     assert {name: left.times.count for name, left in copy.operations.items()} == {"common": 9, "rare": 1, "seldom": 3}
     assert all(left.over_time for left in copy.operations.values())
     assert (two.outcome, two.reason) == ("ok", None)
+
+
+def test_rarest_operations_lose_their_kinds_of_errors_by_second_first() -> None:
+    whole = busy(common=9, rare=1)
+    for one in whole.operations.values():
+        one.per_second.kinds = {"timeout": [0] * SECONDS}
+    less, sentences = fit_summary(whole, target=size(whole) - 1)
+    assert [sentence.split(" are ")[0] for sentence in sentences] == ["rare: kinds of errors by second"]
+    assert (less.operations["rare"].per_second.kinds, whole.operations["rare"].per_second.kinds is None) == (
+        None,
+        False,
+    )
+    assert less.operations["common"].per_second.kinds
+    assert len(less.operations["rare"].per_second.count) == SECONDS
+
+
+def test_the_longest_phase_with_faults_can_have_all_kinds_of_errors() -> None:
+    """The limits hold: what is too much is left out, and the rest is complete."""
+    seconds, kinds = 25 * 60, [f"kind-{n}" for n in range(MOST_FAILURES)]
+    operations = {}
+    for n in range(MOST_NAMES):
+        counts = {kind: [k] * seconds for k, kind in enumerate(kinds)}
+        per_second = PerSecond(START, [1] * seconds, list(map(sum, zip(*counts.values(), strict=True))), counts)
+        operations[f"o{n}"] = Operation(errors=dict.fromkeys(kinds, n), per_second=per_second)
+    less, _ = fit_summary(summary(operations=operations))
+    text = encoded(less.document())
+    assert len(text) < MOST_BYTES
+    left = parse(json.loads(text)).operations.values()
+    assert all(len(one.per_second.errors) == seconds for one in left)
+    assert 100 < sum(one.per_second.kinds is not None for one in left) < MOST_NAMES
 
 
 @pytest.mark.slow

@@ -11,19 +11,17 @@ from pathlib import Path
 
 from troop.measure import phase_environment
 from troop.measure.collectors.common import a_name
+from troop.measure.empty import empty_operation
 from troop.measure.live import recent
 from troop.measure.live_writer import LiveWriter
 from troop.measure.operations import (
     LONGEST_SECONDS,
-    MOST_FAILURES,
     MOST_LISTED,
     MOST_NAMES,
     OTHER,
     Operation,
     Operations,
-    PerSecond,
 )
-from troop.measure.windows import Windows, step_for
 
 _LATE_SECONDS = 3
 """Seconds by which samples may be late, because tools write them in blocks."""
@@ -82,9 +80,7 @@ class Window:
 
     def empty(self) -> Operation:
         """Returns an operation without counts."""
-        zeros = [0] * self.seconds
-        over_time = Windows(self.first, step_for(self.warm_up + self.measured))
-        return Operation(per_second=PerSecond(self.first, zeros, list(zeros)), over_time=over_time)
+        return empty_operation(self.first, self.seconds, self.warm_up + self.measured)
 
 
 @dataclass
@@ -143,15 +139,9 @@ class Counted:
             self.outside += count
             self.elsewhere = ended
             return
-        operation = self.operation(name)
-        operation.per_second.errors[int(ended) - self._first] += count
         if ended < self._start:
             self.outside += count
-            return
-        kind = a_name(kind)
-        if kind not in operation.errors and len(operation.errors) >= MOST_FAILURES - 1:
-            kind = OTHER
-        operation.errors[kind] = operation.errors.get(kind, 0) + count
+        self.operation(name).fail(int(ended), a_name(kind), count, is_measured=ended >= self._start)
 
     def leave_out(self, metric: str) -> None:
         """Counts a sample of a metric that is no operation here."""

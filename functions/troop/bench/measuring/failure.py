@@ -1,0 +1,307 @@
+"""Judges planned faults by what the load did before, during and after them. Pure.
+
+- The window before begins with the measured time, or when the fault before was over, and is judged first: if it is
+  unsteady, or its rate below the set one, nothing can be said about the fault. Then no figure is stated.
+- The window during begins with the second of the fault. It ends when the fault has ended, and rate and p99 are back.
+- The window after ends with the second of the next fault, or with the measured time. If something is not back, there is
+  none.
+
+So operations during and after, over all faults of a phase, are each counted once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from troop.bench.definition.planned_fault import CRASH, CUT, PAUSE, SCRIPT, SLOW, STOP, Expectation, PlannedFault
+from troop.bench.measuring.fault_windows import HOLD, Counted, UncountedError, counted
+from troop.bench.measuring.steadiness import is_p99_back, is_rate_back, unsteady
+from troop.measure.operations import UNFINISHED, Operation
+from troop.shared.formatting import counted as nouns
+
+DONE, REFUSED, FAILED = "DONE", "REFUSED", "FAILED"
+"""What became of a planned fault."""
+HELD, BROKEN, UNKNOWN = "HELD", "BROKEN", "UNKNOWN"
+"""Verdicts on an expectation. UNKNOWN is also the one on a fault without an expectation whose figures are unknown."""
+
+SETTLED = 10
+"""Seconds after a fault that was never over from which on the load may be steady again, on another level."""
+
+SHARE = Expectation.share
+"""The part of the rate before from which the rate is back, without an expectation."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """What the roles that generate load did in a phase.
+
+    Attributes:
+        operations: of all of these roles, merged.
+        begin: of the measured time, seconds since 1970; None if unknown.
+        seconds: its length.
+        set_rate: operations per second of all their nodes together; None if not every role has a rate.
+    """
+
+    operations: Sequence[Operation]
+    begin: float | None
+    seconds: float
+    set_rate: float | None = None
+
+
+@dataclass(frozen=True)
+class Happened:
+    """A planned fault, and what became of it. Moments are seconds since 1970.
+
+    Attributes:
+        number: from 1, in the order of the file.
+        text: the fault in words, such as ``stop 1 of servers``.
+        nodes: its victims: ``{"id", "role", "rank", "zone", "began_at", "ended_at"}``; empty for a unit.
+        candidates: the number of nodes that it could hit; 0 if unknown.
+        requested_at: when a fault on a unit was asked for.
+        began_at: of the first victim; None if it never began.
+        ended_at: of the last victim; None if it has no end.
+        outcome: :data:`DONE`, :data:`REFUSED` or :data:`FAILED`.
+        why: it is not DONE.
+        event: of Troop's chaos, for a fault on a unit.
+    """
+
+    number: int
+    fault: PlannedFault
+    text: str
+    nodes: tuple[Mapping[str, Any], ...] = ()
+    candidates: int = 0
+    requested_at: float | None = None
+    began_at: float | None = None
+    ended_at: float | None = None
+    outcome: str = DONE
+    why: str | None = None
+    event: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What the load did around a fault.
+
+    Attributes:
+        windows: before, during and after; after is None if something is not back.
+        rate_back, p99_back: seconds from the fault until it is back, and stays; 0 if it never was away; None if it is
+            not back.
+        watched: seconds from the fault to the end of its last window.
+        failed: errors from the fault on, without unfinished operations.
+        fewer: successes that are missing in the window during, at the set rate or the rate before.
+    """
+
+    windows: dict[str, dict[str, Any] | None]
+    rate_before: float
+    rate_during: float
+    rate_back: float | None
+    p99_back: float | None
+    watched: float
+    failed: int
+    unfinished: int
+    fewer: int
+
+
+def entries(happened: Sequence[Happened], load: Load) -> list[dict[str, Any]]:
+    """Returns the entries of a phase's planned faults in its results, in the order of ``happened``.
+
+    Each fault is judged from when the one before it was over until the next one, see the module.
+
+    Returns:
+        ``[{"number", "at", "method", "what", "unit", "nodes", "asked_at", "began_at", "ended_at", "outcome", "why",
+        "event", "rate_before", "set_rate", "share", "windows": {"before", "during", "after"}, "back": {"rate_s",
+        "p99_s"}, "failed", "unfinished", "fewer", "fewer_is_estimate", "expect", "verdict", "reasons", "sentence"}]``.
+        A window is ``{"from", "seconds", "count", "per_second", "errors": {kind: n}, "mean_ms", "p50_ms", "p99_ms",
+        "max_ms"}``; it begins ``from`` seconds from the fault. The verdict is None if there is no expectation, and all
+        figures are known.
+    """
+    by_number = dict[int, dict[str, Any]]()
+    every: Counted | str
+    try:
+        every = counted(load.operations)
+    except UncountedError as error:
+        every = str(error)
+    order = sorted(happened, key=lambda one: (one.began_at is None, one.began_at or 0, one.number))
+    seconds = [math.floor(one.began_at) for one in order if one.began_at is not None]
+    over = math.ceil(load.begin or 0)
+    for one, until in zip(order, [*seconds[1:], *[None] * len(order)], strict=False):
+        figures = _figures(one, load, every, over, until)
+        if one.began_at is not None:
+            over = _over(one, one.began_at, figures)
+        by_number[one.number] = _entry(one, load, figures)
+    return [by_number[one.number] for one in happened]
+
+
+def _over(one: Happened, began: float, figures: Figures | str) -> int:
+    """Returns the second from which on a fault is over; if that is unknown, one from which on it should be."""
+    if isinstance(figures, Figures) and (after := figures.windows["after"]):
+        return round(began + float(after["from"]))
+    return math.ceil(one.ended_at or began) + SETTLED
+
+
+def _figures(one: Happened, load: Load, every: Counted | str, begin: int, until: int | None) -> Figures | str:
+    """Returns the figures, or why they are unknown.
+
+    Args:
+        begin: the first second of the window before.
+        until: the second of the next fault; None for the end of the measured time.
+    """
+    if one.outcome != DONE:
+        return one.why or "the reason was not recorded"
+    if one.began_at is None or load.begin is None:
+        return "its moment is not on record" if load.begin is not None else "the measured time is not on record"
+    if isinstance(every, str):
+        return every
+    zero, first = one.began_at, math.floor(one.began_at)
+    if why := unsteady(every, begin, first, load.set_rate):
+        return why
+    end = load.begin + load.seconds if until is None else float(until)
+    if end < first + HOLD:
+        return f"only {max(0.0, end - zero):.1f} s follow it"
+    whole, last = math.floor(end), max(every.until, math.ceil(end)) if until is None else until
+    before = every.window(begin, first, zero)
+    rate = before["count"] / (first - begin)
+    share = one.fault.expect.share if one.fault.expect else SHARE
+    is_rate = is_rate_back(every, begin, first, share)
+    rate_at = _back(is_rate, first, whole)
+    if rate_at is not None:  # five seconds can have the rate although the first of them has not
+        rate_at = next((at for at in range(rate_at, whole - HOLD + 1) if is_rate(at, at + 1)), None)
+    p99_at = _back(is_p99_back(every, begin, first), first, whole)
+    cut = max(first + 1, math.ceil(one.ended_at or 0), rate_at or 0, p99_at or 0)
+    is_back = rate_at is not None and p99_at is not None and cut < whole
+    during = every.window(first, cut if is_back else end, zero, cut if is_back else last)
+    after = every.window(cut, end, zero, last) if is_back else None
+    failed = every.failed(first, last)
+    return Figures(
+        windows={"before": before, "during": during, "after": after},
+        rate_before=rate,
+        rate_during=during["count"] / during["seconds"],
+        rate_back=None if rate_at is None else round(max(0.0, rate_at - zero), 3),
+        p99_back=None if p99_at is None else round(max(0.0, p99_at - zero), 3),
+        watched=round(end - zero, 3),
+        failed=sum(failed.values()) - failed.get(UNFINISHED, 0),
+        unfinished=failed.get(UNFINISHED, 0),
+        fewer=max(0, round((load.set_rate or rate) * during["seconds"] - during["count"])),
+    )
+
+
+def _back(is_back: Callable[[int, int], bool], first: int, until: int) -> int | None:
+    """Returns the first second from which on all :data:`HOLD` seconds are back, until the end; None if there is none.
+
+    Args:
+        is_back: whether the seconds from one to before another are like those before the fault.
+        first: the second of the fault.
+        until: the second after the last whole one.
+    """
+    begin = until - HOLD + 1
+    while begin > first and is_back(begin - 1, begin - 1 + HOLD):
+        begin -= 1
+    return begin if begin <= until - HOLD else None
+
+
+def _entry(one: Happened, load: Load, figures: Figures | str) -> dict[str, Any]:
+    fault, expect = one.fault, one.fault.expect
+    known = figures if isinstance(figures, Figures) else None
+    verdict, missed = _judged(expect, known) if known else (UNKNOWN, {"": str(figures)})
+    return {
+        "number": one.number,
+        "at": fault.at,
+        "method": fault.method,
+        "what": one.text,
+        "unit": fault.unit,
+        "nodes": [dict(node) for node in one.nodes],
+        "asked_at": one.requested_at,
+        "began_at": one.began_at,
+        "ended_at": one.ended_at,
+        "outcome": one.outcome,
+        "why": one.why,
+        "event": one.event and dict(one.event),
+        "rate_before": known and round(known.rate_before, 3),
+        "set_rate": load.set_rate,
+        "share": expect.share if expect else SHARE,
+        "windows": known.windows if known else {"before": None, "during": None, "after": None},
+        "back": {"rate_s": known and known.rate_back, "p99_s": known and known.p99_back},
+        "failed": known and known.failed,
+        "unfinished": known and known.unfinished,
+        "fewer": known and known.fewer,
+        "fewer_is_estimate": load.set_rate is None,
+        "expect": expect and {key: value for key, value in asdict(expect).items() if value is not None},
+        "verdict": verdict,
+        "reasons": list(missed.values()),
+        "sentence": _sentence(one, figures, missed),
+    }
+
+
+def _judged(expect: Expectation | None, known: Figures) -> tuple[str | None, dict[str, str]]:
+    """Returns the verdict on an expectation, and the reason of each part that is not held, or unknown."""
+    if expect is None:
+        return None, {}
+    broken, unknown = dict[str, str](), dict[str, str]()
+    for key, name, back in (("rate_back_within", "rate", known.rate_back), ("p99_back_within", "p99", known.p99_back)):
+        within = getattr(expect, key)
+        if within is None or (back is not None and back <= within):
+            continue
+        if back is None and known.watched < within + HOLD:
+            unknown[key] = f"{known.watched:.1f} s after the fault are too few to see {name} back within {within} s"
+        else:
+            broken[key] = f"{name} {_back_after(back, known)}; expected within {within} s"
+    if expect.rate is not None and known.rate_during < expect.rate * known.rate_before:
+        part = known.rate_during / known.rate_before
+        broken["rate"] = f"{part:.1%} of the rate before during the fault; expected at least {expect.rate:.1%}"
+    if expect.failed_at_most is not None and known.failed > expect.failed_at_most:
+        broken["failed_at_most"] = f"{known.failed:,} operations failed; expected at most {expect.failed_at_most:,}"
+    return BROKEN if broken else UNKNOWN if unknown else HELD, {**broken, **unknown}
+
+
+def _back_after(back: float | None, known: Figures) -> str:
+    return f"not back within {known.watched:.1f} s" if back is None else f"back after {back:.1f} s"
+
+
+def _sentence(one: Happened, figures: Figures | str, missed: Mapping[str, str]) -> str:
+    """Says what happened in one sentence, and what was expected where that is not held."""
+    fault, expect = one.fault, one.fault.expect
+    clock = f"{fault.at // 60}:{fault.at % 60:02d}"
+    if one.outcome != DONE:
+        return f"{one.text} at {clock} {'was refused' if one.outcome == REFUSED else 'failed'}: {figures}."
+    if isinstance(figures, str):
+        return f"{_subject(one)} at {clock}: unknown, because {figures}."
+
+    def noted(text: str, key: str) -> str:
+        if key not in missed or expect is None:
+            return text
+        value = getattr(expect, key)
+        bound = f"within {value} s" if key.endswith("within") else f"at most {value:,}"
+        return f"{text} (expected {bound})"
+
+    rate, p99 = figures.rate_back, figures.p99_back
+    rates = "the rate did not fall" if rate == 0 else f"the rate was {_back_after(rate, figures)}"
+    times = "p99 did not rise" if p99 == 0 else f"p99 was {_back_after(p99, figures)}"
+    if rate and p99:
+        times = times.replace("was back ", "")
+    failed = f"{nouns(figures.failed, 'operation') if figures.failed else 'no operation'} failed"
+    parts = [
+        f"{noted(rates, 'rate_back_within')}, {noted(times, 'p99_back_within')}",
+        noted(failed, "failed_at_most") + (f", and {figures.unfinished:,} did not end" if figures.unfinished else ""),
+        *([missed["rate"].replace("; expected", " (expected") + ")"] if "rate" in missed else []),
+    ]
+    return f"{_subject(one)} at {clock}: {'; '.join(parts)}."
+
+
+_HIT = {STOP: "stopped", PAUSE: "paused", CRASH: "crashed", CUT: "cut from the network"}
+
+
+def _subject(one: Happened) -> str:
+    """Describes victims and fault: ``1 of 6 servers paused for 10 s``."""
+    fault = one.fault
+    if fault.unit is not None:
+        return f"an instance of {fault.unit} hit" + (f" by {fault.method}" if fault.method else "")
+    if not one.nodes:
+        return one.text
+    whom = f"{len(one.nodes)}{f' of {one.candidates}' if one.candidates else ''} {fault.role or 'nodes'}"
+    where = f" in zone {fault.zone}" if fault.zone else ""
+    hit = f"slowed by {fault.delay} ms" if fault.method == SLOW else f"hit by {fault.script}"
+    lasted = f" for {fault.lasts} s" if fault.lasts else ""
+    return f"{whom}{where} {_HIT.get(fault.method or SCRIPT, hit)}{lasted}"

@@ -1,0 +1,238 @@
+"""Planned faults: windows have each operation of the drivers' logs once, and verdicts follow the expectation."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.bench.measuring.request_log import BEGIN, Request, load, recorded, steady, stopped
+from troop.bench.definition.planned_fault import Expectation
+from troop.bench.measuring import failure
+from troop.bench.measuring.failure import FAILED, REFUSED, Happened, Load
+from troop.measure.operations import UNFINISHED, Operation
+
+SECONDS = 60.0
+
+
+def lost(at: float, until: float, micros: int = 400_000) -> list[Request]:
+    """A load of which half fails from a moment on; the other half is slow for three seconds more."""
+    rest = [one._replace(kind="reset") if n % 2 else one for n, one in enumerate(steady(until, since=at))]
+    slow = [one._replace(micros=micros) for one in steady(until + 3, since=until)]
+    return [*steady(at), *rest, *slow, *steady(SECONDS, since=until + 3)]
+
+
+def entry(requests: list[Request], happened: Happened, set_rate: float | None = 20) -> dict[str, Any]:
+    (one,) = failure.entries([happened], load(requests, SECONDS, set_rate))
+    return one
+
+
+# ------------------------------------------------------------------ exactness
+
+_KINDS = st.sampled_from(["", "reset", "http-503", UNFINISHED])
+_MORE = st.lists(st.builds(Request, st.floats(-15, 70), st.integers(1, 3_000_000), _KINDS), max_size=60)
+
+
+@settings(max_examples=150, deadline=None)
+@given(_MORE, _MORE, st.floats(20, 45), st.floats(0, 1, exclude_max=True), st.integers(0, 9))
+def test_windows_are_those_of_the_drivers_logs(
+    some: list[Request], more: list[Request], at: float, shift: float, down: int
+) -> None:
+    """Wherever in a second the fault and the measured time begin. Two drivers; each logs its own requests."""
+    begin, end = BEGIN + shift, BEGIN + shift + SECONDS
+    base = [one for one in steady(SECONDS + 10) if not at < one.ended < at + down]
+    logs = [[*base, *(one for one in some if one.ended > at or not one.kind)], [*base, *more]]
+    parts = [recorded(one, SECONDS, begin, warm_up=10) for one in logs]
+    (one,) = failure.entries([stopped(at)], Load(parts, begin, SECONDS))
+    if not one["windows"]["before"]:
+        assert one["verdict"] == "UNKNOWN"
+        return
+    log = [one for one in (*logs[0], *logs[1]) if begin - 10 <= BEGIN + one.ended < end]
+    counted, following = Counter[str](), math.ceil(begin)
+    for name, its in one["windows"].items():
+        if its is None:
+            assert name == "after"
+            continue
+        since = BEGIN + at + its["from"]
+        assert since == pytest.approx(following, abs=0.002), "windows follow one another"
+        following = round(since + its["seconds"], 3)
+        naive = [
+            one for one in log if round(since) <= BEGIN + one.ended < (following if following < end - 0.01 else end)
+        ]
+        good = sorted(one.micros / 1000 for one in naive if not one.kind)
+        assert its["count"] == len(good)
+        assert its["errors"] == Counter(one.kind for one in naive if one.kind)
+        for percent, key in ((50, "p50_ms"), (99, "p99_ms"), (100, "max_ms")):
+            exact = good[max(1, math.ceil(percent * len(good) / 100)) - 1] if good else None
+            assert its[key] is exact is None or exact <= its[key] <= exact * 17 / 16 + 0.001
+        if name != "before":
+            counted.update(its["errors"])
+    assert following == pytest.approx(end, abs=0.002)
+    assert one["unfinished"] == counted[UNFINISHED]
+    assert one["failed"] == counted.total() - counted[UNFINISHED]
+    total = Counter(one.kind for one in log if one.kind and math.floor(BEGIN + at) <= BEGIN + one.ended)
+    assert counted == total
+
+
+def test_operations_of_the_second_of_the_fault_belong_to_the_window_during() -> None:
+    requests = [
+        *steady(SECONDS),
+        Request(29.99, kind="early"),
+        Request(30.1, kind="reset"),
+        Request(30.9, kind="reset"),
+    ]
+    windows = entry(requests, stopped(30.5))["windows"]
+    assert [windows[name]["errors"] for name in ("before", "during", "after")] == [{"early": 1}, {"reset": 2}, {}]
+    assert [windows[name]["from"] for name in ("before", "during", "after")] == [-30.5, -0.5, 0.5]
+    assert [windows[name]["count"] for name in ("before", "during", "after")] == [600, 20, 580]
+
+
+def test_several_faults_each_have_the_operations_up_to_the_next() -> None:
+    two = [stopped(15.2, number=1), stopped(40.7, number=2)]
+    requests = [*steady(SECONDS), *(Request(at, kind="reset") for at in (15.1, 16.0, 39.9, 40.1, 59.5))]
+    one, other = failure.entries(two[::-1], load(requests, SECONDS))[::-1]
+    assert (one["number"], one["failed"], other["failed"]) == (1, 3, 2)
+    assert one["windows"]["after"]["from"] + one["windows"]["after"]["seconds"] == pytest.approx(40 - 15.2)
+    assert other["windows"]["before"]["from"] == pytest.approx(16 - 40.7)
+
+
+def test_the_window_before_begins_some_time_after_a_fault_that_is_never_over() -> None:
+    """The load is steady again on another level, because a server is gone for good."""
+    half = [one for n, one in enumerate(steady(SECONDS, since=15)) if n % 2]
+    two = [stopped(15, number=1), replace(stopped(40, number=2))]
+    one, other = failure.entries(two, load([*steady(15), *half], SECONDS, set_rate=None))
+    assert (one["back"]["rate_s"], one["windows"]["after"]) == (None, None)
+    assert (other["windows"]["before"]["from"], other["rate_before"], other["back"]["rate_s"]) == (-15, 10, 0)
+
+
+# ------------------------------------------------------------------ figures
+
+
+def test_rate_and_p99_are_back_separately_and_the_rest_is_counted() -> None:
+    one = entry(lost(20.25, 30.25), stopped(20.25))
+    assert one["back"] == {"rate_s": 10.75, "p99_s": 13.75}
+    assert one["sentence"] == (
+        "1 of 3 servers stopped at 0:20: the rate was back after 10.8 s, p99 after 13.8 s; 100 operations failed."
+    )
+    assert (one["failed"], one["unfinished"], one["fewer"], one["fewer_is_estimate"]) == (100, 0, 100, False)
+    assert (one["verdict"], one["reasons"], one["rate_before"]) == (None, [], 20)
+    assert [one["windows"][name]["seconds"] for name in ("before", "during", "after")] == [20, 14, 26]
+
+
+def test_a_fault_that_nobody_notices() -> None:
+    one = entry(steady(SECONDS), stopped(20.5, lasts=10), set_rate=None)
+    assert one["back"] == {"rate_s": 0, "p99_s": 0}
+    assert one["windows"]["during"]["seconds"] == 11, "it lasts until its end"
+    assert (one["fewer"], one["fewer_is_estimate"]) == (0, True)
+    assert one["sentence"] == (
+        "1 of 3 servers paused for 10 s at 0:20: the rate did not fall, p99 did not rise; no operation failed."
+    )
+
+
+def test_a_rate_that_falls_again_is_not_back() -> None:
+    later = [one for one in lost(20, 24) if not 50 < one.ended < 52]
+    assert entry(later, stopped(20))["back"]["rate_s"] == 32
+    late = [one for one in lost(20, 24) if not one.ended > 57]
+    one = entry(late, stopped(20))
+    assert (one["back"], one["windows"]["after"]) == ({"rate_s": None, "p99_s": 7}, None)
+    assert one["windows"]["during"]["seconds"] == 40
+    assert "the rate was not back within 40.0 s, p99 was back after 7.0 s" in one["sentence"]
+
+
+def test_unfinished_operations_are_apart_from_those_that_failed() -> None:
+    one = entry([*lost(20, 25), *[Request(59.9, kind=UNFINISHED)] * 3], stopped(20))
+    assert (one["failed"], one["unfinished"]) == (50, 3)
+    assert one["sentence"].endswith("; 50 operations failed, and 3 did not end.")
+
+
+def test_errors_without_a_kind_by_second_have_the_only_kind_or_are_others() -> None:
+    """Some scripts count errors by second, and not their kinds."""
+    operation = recorded(lost(20, 25), SECONDS)
+    operation.per_second.kinds = None
+    for errors, kind in (({"reset": 50}, "reset"), ({"reset": 49, "tls": 1}, "other")):
+        (one,) = failure.entries([stopped(20)], Load([replace(operation, errors=errors)], BEGIN, SECONDS))
+        assert one["windows"]["during"]["errors"] == {kind: 50}
+
+
+# ------------------------------------------------------------------ verdicts
+
+
+@pytest.mark.parametrize(
+    ("expect", "verdict", "reasons"),
+    [
+        (Expectation(rate=0.6, rate_back_within=11, p99_back_within=14, failed_at_most=100), "HELD", []),
+        (Expectation(rate_back_within=10), "BROKEN", ["rate back after 10.8 s; expected within 10 s"]),
+        (Expectation(p99_back_within=13), "BROKEN", ["p99 back after 13.8 s; expected within 13 s"]),
+        (Expectation(failed_at_most=99), "BROKEN", ["100 operations failed; expected at most 99"]),
+        (
+            Expectation(rate=0.7, failed_at_most=99),
+            "BROKEN",
+            [
+                "64.3% of the rate before during the fault; expected at least 70.0%",
+                "100 operations failed; expected at most 99",
+            ],
+        ),
+        (Expectation(share=0.4, rate_back_within=1), "HELD", []),
+    ],
+)
+def test_the_verdict_is_on_the_expectation(expect: Expectation, verdict: str, reasons: list[str]) -> None:
+    one = entry(lost(20.25, 30.25), stopped(20.25, expect))
+    assert (one["verdict"], one["reasons"]) == (verdict, reasons)
+    assert one["expect"]["share"] == one["share"] == expect.share
+    assert (" (expected " in one["sentence"]) == (verdict == "BROKEN")
+
+
+@pytest.mark.parametrize(
+    ("within", "verdict"),
+    [(30, "BROKEN"), (35, "BROKEN"), (36, "UNKNOWN")],
+)
+def test_missing_recovery_is_broken_if_the_window_was_long_enough(within: int, verdict: str) -> None:
+    """The rate never comes back in the 40 s that are measured; the last 5 s do not tell."""
+    one = entry([one for one in steady(SECONDS) if one.ended < 20], stopped(20, Expectation(rate_back_within=within)))
+    assert one["verdict"] == verdict
+    assert (one["failed"], one["fewer"]) == (0, 800)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "sentence"),
+    [
+        (REFUSED, "stop 1 of servers at 0:20 was refused: the window of web is closed."),
+        (FAILED, "stop 1 of servers at 0:20 failed: the window of web is closed."),
+    ],
+)
+def test_no_figure_is_stated_about_a_fault_that_did_not_happen(outcome: str, sentence: str) -> None:
+    one = entry(
+        steady(SECONDS), replace(stopped(20), outcome=outcome, why="the window of web is closed", began_at=None)
+    )
+    assert (one["verdict"], one["sentence"], one["reasons"]) == ("UNKNOWN", sentence, [one["why"]])
+    assert not any(one["windows"].values())
+
+
+def figures(one: dict[str, Any]) -> list[Any]:
+    return [*one["windows"].values(), *one["back"].values(), one["failed"], one["unfinished"], one["fewer"]]
+
+
+@pytest.mark.parametrize(
+    ("operation", "reason"),
+    [
+        (Operation(errors={"failed": 3}), "a tool does not count operations and errors by second"),
+        (replace(recorded(steady(SECONDS), SECONDS), over_time=None), "not all times over time are on record"),
+    ],
+)
+def test_no_figure_is_stated_without_counts_and_times_by_second(operation: Operation, reason: str) -> None:
+    parts = [recorded(steady(SECONDS), SECONDS), operation]
+    (one,) = failure.entries([stopped(20, Expectation(failed_at_most=9))], Load(parts, BEGIN, SECONDS))
+    assert (one["verdict"], one["reasons"], set(figures(one))) == ("UNKNOWN", [reason], {None})
+    assert one["sentence"] == f"1 of 3 servers stopped at 0:20: unknown, because {reason}."
+
+
+def test_no_figure_is_stated_after_an_unsteady_window() -> None:
+    """A loaded machine fakes it: the load was disturbed before the fault."""
+    one = entry([one for one in lost(20, 30) if not 5 < one.ended < 8], stopped(20, Expectation(failed_at_most=9)))
+    assert (one["verdict"], set(figures(one)), one["rate_before"]) == ("UNKNOWN", {None}, None)
+    assert one["reasons"] == ["the rate before was 85.0% of the set rate of 20/s"]

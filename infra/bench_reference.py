@@ -133,6 +133,7 @@ BENCHMARK = (
             "rate": "benchmark-scripts.md#open-loop",
             "limits": f"{_WRITING}#limits-of-results",
             "search": f"{_WRITING}#search",
+            "faults": f"{_WRITING}#faults",
         },
     ),
     Section("The script between points", models.BetweenIn),

@@ -56,8 +56,9 @@ def _without(phase: Any, absent: Collection[str]) -> Any:
     for key in ("nodes", "rate"):
         if isinstance(by_role := rest.get(key), Mapping):
             rest[key] = {role: name for role, name in by_role.items() if role not in absent}
-    if isinstance(bounds := rest.get("limits"), list):
-        rest["limits"] = [one for one in bounds if not (isinstance(one, Mapping) and one.get("role") in absent)]
+    for key in ("limits", "faults"):
+        if isinstance(listed := rest.get(key), list):
+            rest[key] = [one for one in listed if not (isinstance(one, Mapping) and one.get("role") in absent)]
     if (others := _left(rest.get("between"), absent)) is not None:
         between = rest.pop("between")
         if others:

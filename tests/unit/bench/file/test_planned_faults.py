@@ -219,6 +219,16 @@ def test_a_change_that_makes_a_wrong_fault_is_named() -> None:
     assert (problem.where, problem.allowed[:14]) == ("set.phases.measure.measured", "at least 100s:")
 
 
+def test_a_step_without_a_role_has_no_faults_on_it() -> None:
+    web = {"count": 1, "instance_type": "c7g.large"}
+    document = broken(STOP, {"at": 90, "role": "web", "method": "stop"}, {"at": 120, "zone": 1, "method": "crash"})
+    document |= {"fleets": {**document["fleets"], "web": web}}
+    document |= {"scale": {"all": {"parameters.threads": 1}, "few": {"fleets.web.count": 0}}}
+    cells = read_all(document, FILES).plan.cells
+    hit = [[fault.text for fault in cell.benchmark.phase("measure").faults] for cell in cells]
+    assert hit == [["stop 1 of servers", "stop 1 of web", "crash zone 1"], ["stop 1 of servers", "crash zone 1"]]
+
+
 def test_the_matrix_varies_a_fault() -> None:
     cells = read_all(broken(PAUSE) | {"matrix": {"phases.measure.faults.0.method": ["pause", "cut"]}}, FILES).plan.cells
     assert [cell.benchmark.phases[1].faults[0].method for cell in cells] == ["pause", "cut"]

@@ -78,6 +78,7 @@ def _roles(stack: TroopStack) -> Iterator[Acknowledgement]:
     ticks = f"Resource::<{logical_id(stack.data.work)}.Arn>/{TICKS_PREFIX}*"
     account = "<AWS::Region>:<AWS::AccountId>"
     inside = ["inject"] if stack.injections else []
+    request = ["request"] if "request" in functions.roles else []
     reasons = {"watchdog": _HEALTH, "notify": _STREAMS, "widgets": _WIDGETS}
     for name, role in functions.roles.items():
         yield Acknowledgement(role, f"IAM5[{_EVERYWHERE}]", reasons.get(name, _DESCRIBES))
@@ -108,13 +109,13 @@ def _roles(stack: TroopStack) -> Iterator[Acknowledgement]:
             f"<{logical_id(stack.injections.backstops)}>/*]",
             "Each fault has schedules with names of its own; the role is limited to their group.",
         )
-    for name in ("api", "decide"):
+    for name in ("api", "decide", *request):
         yield Acknowledgement(
             functions.roles[name],
             f"IAM5[Resource::arn:<AWS::Partition>:ec2:{account}:instance/*]",
             "The instances whose protection is read are decided at run time.",
         )
-    for name in ("api", "decide", "check_recovery", "hear", "sweep", "terminate", *inside):
+    for name in ("api", "decide", "check_recovery", "hear", "sweep", "terminate", *inside, *request):
         yield Acknowledgement(
             functions.roles[name],
             f"IAM5[Resource::arn:<AWS::Partition>:vpc-lattice:{account}:targetgroup/*]",

@@ -54,6 +54,7 @@ def make_bench_functions(
     snapshots: Sequence[str],
     *,
     own_data: bool,
+    request: lambda_.IFunction | None,
 ) -> BenchFunctions:
     """Creates the functions in ``functions``.
 
@@ -62,6 +63,7 @@ def make_bench_functions(
         images: the images that they may name.
         snapshots: the snapshots that they may name.
         own_data: whether their scripts may create objects.
+        request: the function that requests hits on units; None if benchmarks may request none.
     """
     stack = cdk.Stack.of(functions)
     runs = {Variable.RUNS_TABLE: bench.runs.table_name}
@@ -80,8 +82,12 @@ def make_bench_functions(
     )
     cell = functions.make(
         "cell",
-        cell_permissions.cell(stack, bench),
-        {**record, Variable.NODE_PROFILE: profile},
+        cell_permissions.cell(stack, bench, request),
+        {
+            **record,
+            Variable.NODE_PROFILE: profile,
+            **({Variable.REQUEST_FUNCTION: request.function_arn} if request else {}),
+        },
         seconds=FUNCTION_SECONDS,  # one call merges the samples of all nodes
         megabytes=1769,  # a whole processor
     )

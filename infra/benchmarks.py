@@ -10,6 +10,7 @@ import aws_cdk as cdk
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
@@ -61,7 +62,13 @@ class Benchmarks(Construct):
         data: Data,
         functions: Functions,
         schedules: Schedules,
+        request: lambda_.IFunction | None,
     ) -> None:
+        """Creates everything.
+
+        Args:
+            request: the function that requests hits on units; None if benchmarks may request none.
+        """
         super().__init__(scope, construct_id)
         self.data = BenchData(self, "Data", settings=settings)
         data.name_on_salt(RUNS, self.data.runs)
@@ -80,6 +87,7 @@ class Benchmarks(Construct):
             self.images,
             self.snapshots,
             own_data=self.own_data,
+            request=request,
         )
         self.teardown, teardown_role = self._teardown(settings)
         self.benchmark, self.benchmark_role, self.map_children = self._benchmark(settings)

@@ -31,10 +31,13 @@ AWAIT_RULE = "StepFunctionsGetEventsForStepFunctionsExecutionRule"
 """Step Functions' own rule, which reports the end of an execution that another one waits for."""
 
 
-def cell(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
+def cell(stack: cdk.Stack, data: BenchData, request: lambda_.IFunction | None) -> list[iam.PolicyStatement]:
     """Allows leading a cell through its phases: reading what nodes wrote, writing barriers, results and further
     attempts, having Auto Scaling replace nodes that do not come up, keeping it from replacing others, and reading the
     console of a node that did not register.
+
+    Args:
+        request: the function that requests hits on units; None if benchmarks may request none.
     """
     return [
         record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
@@ -56,6 +59,7 @@ def cell(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
         ),
         *never_touches([PROTECTED_TAG], "autoscaling:TerminateInstanceInAutoScalingGroup"),
         allow(["ec2:GetConsoleOutput"], ec2_arn(stack, "instance"), conditions=OWNED),
+        *([allow(["lambda:InvokeFunction"], request.function_arn)] if request else []),
     ]
 
 

@@ -1,14 +1,21 @@
-"""Defines the workflow of terminations on demand: the API starts one execution for each."""
+"""Defines the workflow of terminations on demand: the API starts one execution for each, as does the function that
+benchmarks call.
+"""
 
 from __future__ import annotations
 
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
 from infra import permissions
 from infra.chaos_functions import ChaosFunctions
+from infra.data import Data
+from infra.functions import Functions
 from infra.injections import STATES, Injections
 from infra.machines import make_machine
 from infra.settings import DeploymentSettings
+from troop.shared.variables import Variable
 
 
 class OnDemandWorkflow(Construct):
@@ -44,3 +51,24 @@ class OnDemandWorkflow(Construct):
             settings=settings,
             without=() if injections else STATES,
         )
+
+
+def make_request(functions: Functions, data: Data, on_demand: sfn.IStateMachine) -> lambda_.Function:
+    """Creates the function, in ``functions``, that requests hits on units for benchmarks. It exists only with the
+    setting ``troop:under_load``.
+    """
+    return functions.make(
+        "request",
+        [
+            *permissions.request(data, on_demand),
+            *functions.reads_change_calendars(),
+            *functions.reads_registrations(),
+        ],
+        {
+            **data.environment(),
+            Variable.GROUP_TAGS_TABLE: data.group_tags.table_name,
+            Variable.ON_DEMAND_MACHINE: on_demand.state_machine_arn,
+        },
+        seconds=60,
+        megabytes=512,
+    )

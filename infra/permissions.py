@@ -257,6 +257,20 @@ def api(data: Data, on_demand: sfn.IStateMachine, has_benchmarks: bool) -> list[
     ]
 
 
+def request(data: Data, on_demand: sfn.IStateMachine) -> list[iam.PolicyStatement]:
+    """Allows claiming what a benchmark requests, starting its workflow, and reading its event: of what the API's
+    function may do, what a request to terminate needs.
+    """
+    return [
+        *_read_unit(data),
+        allow(["dynamodb:GetItem", "dynamodb:PutItem"], data.events.table_arn),
+        allow(["states:StartExecution"], on_demand.state_machine_arn),
+        allow([*_READ_ITEMS, "dynamodb:ConditionCheckItem"], data.state.table_arn),
+        allow(["dynamodb:GetItem", "dynamodb:ConditionCheckItem"], data.group_tags.table_arn),
+        *writes_state(data.state, "request"),
+    ]
+
+
 def widgets(data: Data) -> list[iam.PolicyStatement]:
     """Allows reading only what dashboards show: every viewer of a dashboard sees it, and the function does not know
     the viewer.

@@ -39,6 +39,7 @@ WITH_MORE: Mapping[str, Any] = {
     "leashed": False,
     "network": json.dumps({"vpc": "vpc-0123456789abcdef0", "subnets": ["subnet-0123456789abcdef0"]}),
     "own_data": True,
+    "under_load": True,
 }
 """Settings that give roles further permissions. ``key`` gives them all the same ones, see :mod:`infra.keys`."""
 
@@ -150,6 +151,14 @@ INSIDE: Mapping[str, tuple[str, str]] = {
     "FaultsSchedule": ("Schedule of Inject", "calls it for all faults that are not over"),
 }
 
+UNDER_LOAD: Mapping[str, tuple[str, str]] = {
+    "Request": (
+        "Request",
+        "claims what a benchmark requests, if the guards allow it and the unit's owner agrees, and reads the event. "
+        "Only Cell calls it. It cannot terminate anything",
+    ),
+}
+
 _SHARED_ACTIONS = frozenset({"xray:PutTelemetryRecords", "xray:PutTraceSegments"})
 _MACHINE_ACTIONS = _SHARED_ACTIONS | {
     *("xray:GetSamplingRules", "xray:GetSamplingTargets"),
@@ -201,6 +210,9 @@ def text(document: str, without: Template, default: Template, more: Template) ->
         ),
         "faults inside instances": table(
             ["role", "why", "may"], [(*INSIDE[role], _cell(settings[role])) for role in INSIDE]
+        ),
+        "hits under load": table(
+            ["role", "why", "may"], [(*UNDER_LOAD[role], _cell(settings[role])) for role in UNDER_LOAD]
         ),
     }
     for name, content in tables.items():

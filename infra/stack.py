@@ -26,7 +26,7 @@ from infra.injections import Injections
 from infra.keys import set_data_key
 from infra.notifications import Notifications
 from infra.observers import make_observers
-from infra.on_demand import OnDemandWorkflow
+from infra.on_demand import OnDemandWorkflow, make_request
 from infra.periodic_schedules import (
     DUE,
     FAULTS,
@@ -114,6 +114,9 @@ class TroopStack(cdk.Stack):
         self.allowed_buckets = settings.chaos.allowed_buckets
         self.benchmarks: Benchmarks | None = None
         if settings.chaos.benchmarks:
+            request = None
+            if settings.chaos.under_load:
+                request = make_request(self.functions, self.data, self.on_demand.machine)
             self.benchmarks = Benchmarks(
                 self,
                 "Benchmarks",
@@ -121,6 +124,7 @@ class TroopStack(cdk.Stack):
                 data=self.data,
                 functions=self.functions,
                 schedules=self.schedules,
+                request=request,
             )
         self.alarms = Alarms(self, "Alarms", settings=settings)
         self.observers = make_observers(

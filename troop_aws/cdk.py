@@ -75,6 +75,7 @@ class Settings(TypedDict, total=False):
     max_in_flight: int
     halt_after_broken: int
     on_demand: bool
+    under_load: bool
     recovery_timeout_minutes: int
     decision_retention_days: int
     benchmarks: bool

@@ -159,6 +159,7 @@ def describe(event: Mapping[str, Any]) -> None:
         ("instance", f"{event['instance_id']} of {event['group']}" + (f" in {z}" if (z := event["zone"]) else "")),
         ("method", "; ".join(filter(None, (course.fault(event), exception)))),
         ("claimed", show.moment(event["at"])),
+        ("requested by", f"the run {run}, under its load" if (run := event.get("benchmark")) else ""),
         ("status", event["status"]),
         ("detail", event["detail"]),
         ("installed, and stays", ", ".join((event.get("injection") or {}).get("packages", ()))),

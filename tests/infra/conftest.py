@@ -132,6 +132,7 @@ def _synthesise_two(partial: Path, folder: Path) -> None:
             allowed_targets="10.20.0.0/16:443",
             own_data="true",
             inside_instances="true",
+            under_load="true",
         )
     )
     wiki = "https://wiki.example.com/troop"
@@ -143,6 +144,7 @@ def _synthesise_two(partial: Path, folder: Path) -> None:
             log_retention_days=7,
             runbook_url=wiki,
             inside_instances="true",
+            under_load="true",
         )
     )
     app.synth()
@@ -176,6 +178,12 @@ def synthesised() -> Callable[..., dict[str, Any]]:
 def inside(synthesised: Callable[..., dict[str, Any]]) -> dict[str, Any]:
     """The template of the default settings, with faults inside instances."""
     return synthesised(inside_instances=True)
+
+
+@pytest.fixture(scope="session")
+def whole(synthesised: Callable[..., dict[str, Any]]) -> dict[str, Any]:
+    """The template of the default settings, with all that settings add to it."""
+    return synthesised(inside_instances=True, under_load=True)
 
 
 def _synthesise(partial: Path, settings: Mapping[str, Any]) -> None:
@@ -220,7 +228,18 @@ def refused() -> Callable[..., str]:
 
 
 SHARED = (
-    *("cli_synth", "two_stacks", "synthesised", "unacknowledged", "stack", "template", "inside", "blue", "green"),
+    *(
+        "cli_synth",
+        "two_stacks",
+        "synthesised",
+        "unacknowledged",
+        "stack",
+        "template",
+        "inside",
+        "whole",
+        "blue",
+        "green",
+    ),
     "installed",
 )
 """Fixtures that take seconds to make."""

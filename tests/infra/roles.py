@@ -72,7 +72,7 @@ EARLIER_TABLES = (
 )
 """Of a scan, the number of items alone."""
 
-# With faults inside instances.
+# With faults inside instances, and hits under load.
 ROLES: dict[str, set[tuple[str, ...]]] = {
     **BENCHMARK_ROLES,
     "WidgetsRole": WIDGETS
@@ -121,6 +121,16 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
         for action in TERMINATE
         for tag in ("troop:protected", "troop:fleet")
     },
+    "RequestRole": function_grants("Request")
+    | REGISTRATIONS
+    | allow("*", *READS)
+    | ATTRIBUTES
+    | LATTICE
+    | allow("<GroupTags.Arn>", "dynamodb:GetItem", "dynamodb:ConditionCheckItem")
+    | allow("<State.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:ConditionCheckItem")
+    | state("in-flight", "day#*", "unit#*", "hit#*", "key#*")
+    | allow("<Events.Arn>", "dynamodb:GetItem", "dynamodb:PutItem")
+    | allow("<OnDemandMachine>", "states:StartExecution"),
     "CheckRecoveryRole": function_grants("CheckRecovery")
     | WATCH
     | allow("*", "ec2:DescribeInstances")

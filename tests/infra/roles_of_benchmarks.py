@@ -229,7 +229,8 @@ BENCHMARK_ROLES: dict[str, set[tuple[str, ...]]] = {
     )
     | protects("autoscaling:TerminateInstanceInAutoScalingGroup")
     | only(OURS, GROUPS, "autoscaling:SuspendProcesses", "autoscaling:TerminateInstanceInAutoScalingGroup")
-    | only(OURS, ec2("instance"), "ec2:GetConsoleOutput"),
+    | only(OURS, ec2("instance"), "ec2:GetConsoleOutput")
+    | allow("<Request.Arn>", "lambda:InvokeFunction"),
     "FleetRole": function_grants("Fleet")
     | record("ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem")
     | REGISTRATIONS

@@ -32,9 +32,9 @@ from troop.shared.tags import UNTOUCHABLE_TAGS
 
 
 @pytest.fixture
-def template(inside: Template) -> Template:
-    """The default settings with faults inside instances, which need all roles."""
-    return inside
+def template(whole: Template) -> Template:
+    """The default settings with what needs all roles."""
+    return whole
 
 
 def test_there_are_no_other_roles(template: Template) -> None:
@@ -100,7 +100,7 @@ def test_change_calendars_are_read_by_whom_they_concern_and_no_others(template: 
         "arn:<AWS::Partition>:ssm:<AWS::Region>:<AWS::AccountId>:document/prod",
         SHARED_CALENDAR,
     }
-    roles = ("DecideRole", "TerminateRole", "ApiRole", "InjectRole")
+    roles = ("DecideRole", "TerminateRole", "ApiRole", "InjectRole", "RequestRole")
     assert readers(blue) == {(role, one) for role in roles for one in documents}
 
 

@@ -159,6 +159,7 @@ class Event:
         abort: the first alarm that went off; None without one.
         token: the task token of the workflow that waits for the event; "" if none waits.
         injection: what is recorded of a lasting fault; None for terminations.
+        benchmark: the run that requested the hit while it loaded the unit; "" for all others.
     """
 
     event_id: str
@@ -196,6 +197,7 @@ class Event:
     abort: Abort | None = None
     token: str = field(default="", metadata=stored(omit=True))
     injection: Injection | None = None
+    benchmark: str = field(default="", metadata=stored(omit=True))
 
     @property
     def fault(self) -> str:

@@ -54,6 +54,7 @@ PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "recovery_within": values.whole(1, LONGEST_RECOVERY),
     "calendar": values.text(),
     "method": parse_choices,
+    "under_load": values.boolean,
 }
 """The keys that people can set: in a unit's table item or, with the prefix ``troop:``, as tags of a group."""
 
@@ -116,6 +117,7 @@ class Policy:
         until: the last day of the current opt-out; None without an opt-out, or without an end.
         recovery_within: see :class:`Hypothesis`; None if not set.
         method: the faults that may hit; the roll of the day chooses one, see :func:`troop.chaos.roll.choose`.
+        under_load: whether benchmarks may request hits while they load the unit.
         reason, owner: free text from people; "" if not set.
         problems: malformed values, one sentence each; if there are any, do not use the other values.
     """
@@ -130,6 +132,7 @@ class Policy:
     stop_alarms: SourcedValue[tuple[str, ...]]
     success_alarms: SourcedValue[tuple[str, ...]]
     recovery_within: SourcedValue[int | None]
+    under_load: SourcedValue[bool]
     reason: SourcedValue[str]
     owner: SourcedValue[str]
     problems: tuple[str, ...] = ()
@@ -180,8 +183,8 @@ def effective_policy(
     """Computes the policy of a unit: the strictest of its groups' policies.
 
     Any opt-out wins (the one that lasts longest), then the smallest probability and time to recover, the largest
-    minimum and distance, the faults that all of them allow, and all alarms together. Groups on different calendars, and
-    groups that allow no common fault, are malformed.
+    minimum and distance, the faults that all of them allow, and all alarms together. Benchmarks may hit it if all of
+    them agree. Groups on different calendars, and groups that allow no common fault, are malformed.
 
     Args:
         groups: the unit's groups, at least one.
@@ -290,6 +293,7 @@ def _defaults(settings: Settings) -> _Layer:
         "stop_alarms": (),
         "success_alarms": (),
         "recovery_within": None,
+        "under_load": False,
         "reason": "",
         "owner": "",
     }
@@ -353,6 +357,7 @@ def _strictest(members: Sequence[dict[str, SourcedValue[Any]]]) -> tuple[dict[st
         "stop_alarms": together("stop_alarms"),
         "success_alarms": success_alarms,
         "recovery_within": pick("recovery_within", lambda v: v or LONGEST_RECOVERY + 1),
+        "under_load": pick("under_load", bool),
         "reason": decisive["reason"] if decisive["reason"].value else pick("reason", lambda v: not v),
         "owner": pick("owner", lambda v: not v),
     }, problems

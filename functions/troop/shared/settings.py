@@ -270,6 +270,12 @@ class Settings:
     on_demand: bool = Setting(Section.CHAOS, True, values.boolean, higher=MORE_TERMINATIONS).means(
         "Whether the API accepts requests to terminate an instance (`troop terminate`). IAM controls who can send them."
     )
+    under_load: bool = Setting(Section.CHAOS, False, values.boolean, higher=MORE_TERMINATIONS).means(
+        "Whether benchmarks can request terminations and faults of units, while their own nodes load them "
+        "([more](../guides/chaos.md#hits-under-load)). The unit's owner must agree (`under_load`), and whoever starts "
+        "or schedules the run must have the right to terminate on demand. Needs `troop:on_demand` and "
+        "`troop:benchmarks`."
+    )
     recovery_timeout_minutes: int = Setting(Section.CHAOS, 30, values.whole(1, 720)).means(
         "Minutes that a group has to recover. After that it is `UNRECOVERED`, and Troop skips its unit until somebody "
         "opts it in."
@@ -383,6 +389,8 @@ def parse_settings(raw: Mapping[str, Any], prefix: str = "troop:") -> Settings:
     if lasting and not parsed["inside_instances"]:
         allowed = f"without {lasting[0]}, because {prefix}inside_instances is false"
         raise SettingsError(prefix + "method", raw["method"], allowed)
+    if parsed["under_load"] and (off := [key for key in ("on_demand", "benchmarks") if not parsed[key]]):
+        raise SettingsError(prefix + "under_load", raw["under_load"], f"false, because {prefix}{off[0]} is false")
     calendars = parsed["calendars"]
     if "default" not in calendars:
         raise SettingsError(prefix + "calendars", raw.get("calendars"), "an object with a calendar named default")

@@ -96,15 +96,15 @@ PRICE = "price#"
 WRITERS: dict[str, tuple[str, ...]] = {
     SWITCH: ("api",),
     EARLIER_TABLES: ("api", "decide"),
-    IN_FLIGHT: ("api", "check_recovery", "hear", "inject", "sweep", "terminate"),
-    DAY: ("api", "hear", "inject", "sweep", "terminate"),
-    UNIT: ("api", "check_recovery", "decide", "hear", "inject", "sweep", "terminate"),
+    IN_FLIGHT: ("api", "check_recovery", "hear", "inject", "request", "sweep", "terminate"),
+    DAY: ("api", "hear", "inject", "request", "sweep", "terminate"),
+    UNIT: ("api", "check_recovery", "decide", "hear", "inject", "request", "sweep", "terminate"),
     UNRECOVERED: ("api", "check_recovery", "hear", "inject", "sweep"),
     BROKEN: ("check_recovery", "hear", "inject", "sweep"),
     SELF_HALT: ("check_recovery", "hear", "inject", "sweep"),
     STRAYS: ("decide",),
-    HIT: ("api", "hear", "inject", "sweep", "terminate"),
-    REQUEST_KEY: ("api",),
+    HIT: ("api", "hear", "inject", "request", "sweep", "terminate"),
+    REQUEST_KEY: ("api", "request"),
     REPEAT: ("api",),
 }
 """Key or prefix -> the functions that write such items. Only the API, which people call, writes the switch."""

@@ -31,6 +31,8 @@ class Variable(StrEnum):
     TEARDOWN_MACHINE = "TROOP_TEARDOWN_MACHINE"
     FLEET_FUNCTION = "TROOP_FLEET_FUNCTION"
     REPORT_FUNCTION = "TROOP_REPORT_FUNCTION"
+    REQUEST_FUNCTION = "TROOP_REQUEST_FUNCTION"
+    """The function that requests hits on units under load; the stack sets it only with the setting ``under_load``."""
 
     START_FUNCTION = "TROOP_START_FUNCTION"
     RUN_SCHEDULE_GROUP = "TROOP_RUN_SCHEDULE_GROUP"

@@ -24,6 +24,7 @@ FROM_SETTINGS: dict[str, Any] = {
     "stop_alarms": [],
     "success_alarms": [],
     "recovery_within": None,
+    "under_load": False,
     "reason": "",
     "owner": "",
 }
@@ -37,6 +38,7 @@ BY_TAG = {
     "stop_alarms": ("high-cpu, errors", "stop_alarms", ["high-cpu", "errors"]),
     "success_alarms": ("slow", "success_alarms", ["slow"]),
     "recovery_within": ("300", "recovery_within", 300),
+    "under_load": ("true", "under_load", True),
     "reason": ("a migration", "reason", "a migration"),
     "owner": ("team-web", "owner", "team-web"),
 }
@@ -50,6 +52,7 @@ BY_ITEM: dict[str, tuple[Any, str, Any]] = {
     "stop_alarms": ({"b", "a"}, "stop_alarms", ["a", "b"]),
     "success_alarms": (["b", "a"], "success_alarms", ["b", "a"]),
     "recovery_within": (Decimal(240), "recovery_within", 240),
+    "under_load": (False, "under_load", False),
     "reason": ("an audit", "reason", "an audit"),
     "owner": ("team-db", "owner", "team-db"),
 }
@@ -222,6 +225,15 @@ def test_the_strictest_member_speaks_for_the_unit(
     first, second = tagged("web-1", **{key: one}), tagged("web-2", **{key: other})
     for groups in ((first, second), (second, first), (group("web-0"), first, second)):
         assert unit_policy(*groups).as_dict()[value_key] == {"value": strictest, "source": "tag of web-2"}
+
+
+def test_a_unit_agrees_to_load_only_if_all_members_do() -> None:
+    agreed, unasked = (tagged(f"web-{n}", under_load="true") for n in (1, 2)), group("web-3")
+    first, second = agreed
+    assert unit_policy(first, second).under_load.value is True
+    for groups in ((first, unasked), (unasked, first), (first, tagged("web-4", under_load="false"))):
+        assert unit_policy(*groups).under_load.value is False
+    assert unit_policy(first, unasked, item={"under_load": True}).under_load.value is True
 
 
 def test_a_member_without_the_tag_brings_in_the_settings() -> None:

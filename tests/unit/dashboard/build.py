@@ -97,6 +97,7 @@ def policy(**values: Any) -> Policy:
         "stop_alarms": sourced(()),
         "success_alarms": sourced(()),
         "recovery_within": sourced(None),
+        "under_load": sourced(False),
         "reason": sourced(""),
         "owner": sourced(""),
     }

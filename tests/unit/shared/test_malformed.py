@@ -24,6 +24,7 @@ MALFORMED = {
     "success_alarms": (",".join(f"alarm-{n}" for n in range(51)), "at most 50 names"),
     "recovery_within": ("86401", "a whole number from 1 to 86400"),
     "calendar": ("", "text of 1 to 256 characters"),
+    "under_load": ("sometimes", "true or false"),
     "method": ("explode", f"one of {', '.join(names())}"),
 }
 

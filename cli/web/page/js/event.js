@@ -94,7 +94,8 @@ function details(event) {
 }
 
 /** Why the instance was chosen: by the roll of the day, or because somebody asked. */
-function reason({ rolled, probability, day, status }) {
+function reason({ rolled, probability, day, status, benchmark }) {
+  if (benchmark) return ["The benchmark ", link(`#/runs/${encodeURIComponent(benchmark)}`, benchmark), " requested it while it loaded the unit: there was no roll. A broken unit then halts nothing."];
   if ((rolled ?? null) === null) return "Somebody requested it: there was no roll. The event does not say who.";
   return `The schedule rolled ${rolled.toFixed(4)} for ${day}, below the probability ${probability}, and no guard objected.${status === "LEASHED" ? " The deployment was leashed, so nothing was hit." : ""}`;
 }

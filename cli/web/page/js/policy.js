@@ -21,6 +21,7 @@ const FIELDS = [
   { key: "stop_alarms", label: LABELS.stop_alarms, hint: "Names of CloudWatch alarms, with commas between them. All must be OK for a hit; one that goes off stops chaos for the unit." },
   { key: "success_alarms", label: LABELS.success_alarms, hint: "Like stop alarms. Besides, a hit is broken if one of them goes off until its verdict." },
   { key: "recovery_within", label: LABELS.recovery_within, hint: "A whole number up to 86400. A hit is broken if the recovery takes longer." },
+  { key: "under_load", label: LABELS.under_load, choices: () => [["", "not set"], ["true", "yes"], ["false", "no"]] },
   { key: "reason", label: LABELS.reason },
   { key: "owner", label: LABELS.owner },
 ];

@@ -14,7 +14,7 @@ import { updateRow } from "./units.js";
 
 export const LABELS = {
   takes_part: "Takes part by policy", until: "Opted out until", probability: "Probability per business day", min_healthy: "Minimum healthy",
-  min_days_between: "Business days between hits", method: "Faults", calendar: "Calendar", stop_alarms: "Stop alarms", success_alarms: "Success alarms", recovery_within: "Recovers within, in seconds", reason: "Reason", owner: "Owner",
+  min_days_between: "Business days between hits", method: "Faults", calendar: "Calendar", stop_alarms: "Stop alarms", success_alarms: "Success alarms", recovery_within: "Recovers within, in seconds", under_load: "Hits by benchmarks under load", reason: "Reason", owner: "Owner",
 };
 
 const OLD = 600_000; // milliseconds, after which the view is marked as old

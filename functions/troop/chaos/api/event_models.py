@@ -275,6 +275,10 @@ class EventOut(BaseModel):
         "where EC2 rejects a termination without it. null before the call to AWS, and for events of "
         "versions that did not record it"
     )
+    benchmark: str = Field(
+        description="The run that requested the hit while it loaded the unit; empty for all others. BROKEN then halts "
+        "nothing"
+    )
     injection: InjectionOut | None = Field(
         description="What is recorded of a lasting fault inside the instance; null for a termination"
     )
@@ -326,6 +330,7 @@ class EventOut(BaseModel):
             verdict=VerdictOut.model_validate(event.verdict) if event.verdict else None,
             abort=AbortOut.model_validate(event.abort) if event.abort else None,
             os_shutdown=event.os_shutdown,
+            benchmark=event.benchmark,
             injection=InjectionOut.from_injection(event.method, event.injection) if event.injection else None,
             detail=event.detail,
             launch_failure=event.launch_failure,

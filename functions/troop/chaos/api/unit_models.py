@@ -328,6 +328,9 @@ class UnitPatch(In):
         description="One or more faults with commas between them, of which the roll of the day chooses one. Parameters "
         f"follow the name, as in latency delay=200 seconds=60. {METHODS}",
     )
+    under_load: Annotated[bool | None, _as_stored("under_load")] = Field(
+        None, description="True lets benchmarks request hits while they load the unit, if troop:under_load is true"
+    )
     unrecovered: Literal[False] = Field(
         False, description="If sent as false, returns a unit that did not recover, or was broken, to chaos"
     )

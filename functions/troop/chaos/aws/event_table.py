@@ -309,10 +309,12 @@ class EventTable:
         is_broken = event.verdict is not None and event.verdict.value is VerdictValue.BROKEN
         left_for = "unrecovered" if event.status is Status.UNRECOVERED else "broken" if is_broken else None
         leaving = [self._unit_taken_out(event, left_for), self._unit_listed(event)] if left_for else []
+        # A benchmark causes what it measures: its hits say nothing about chaos in the whole deployment.
+        counts = is_broken and not event.benchmark
         broken_units = BrokenUnits(self.client, self.state, self.halt_after)
 
         def once() -> None:
-            counted = broken_units.parts(event) if is_broken else []
+            counted = broken_units.parts(event) if counts else []
             try:
                 transact(self.client, [*parts, *leaving, *counted], self.sleep)
             except ConditionFailed as failed:

@@ -27,12 +27,9 @@ from troop.chaos.guards import (
 )
 from troop.chaos.injection_rules import Objection
 from troop.chaos.inside import no_consent
-from troop.chaos.on_demand import ON_DEMAND
+from troop.chaos.on_demand import guards_of
 from troop.chaos.verdict_rules import ALARM
 from troop.shared.tags import INSIDE_TAG
-
-CLAIMED = tuple(guard for guard in ON_DEMAND if guard not in CAPS)
-"""The guards that a claim must still pass; the counts include it."""
 
 LASTING = (protected, malformed, opted_out, left_chaos)
 """The guards that a lasting fault must pass while it lasts. Its unit may be unhealthy then."""
@@ -56,7 +53,8 @@ class Objections:
             return f"{event.group} is no longer a group of {event.unit}"
         item = self.reader.policies.raw(event.unit)
         facts = self.reader.read_unit(event.unit, named, members, item, b"", now, claimed=event)
-        passed = pass_guards(facts, CLAIMED)
+        # The counts include the claim.
+        passed = pass_guards(facts, [guard for guard in guards_of(event) if guard not in CAPS])
         if isinstance(passed, Refusal):
             return f"{passed.reason}: {passed.detail}"
         fit = {i.instance_id for one in passed.groups for i in candidates(passed, one)}

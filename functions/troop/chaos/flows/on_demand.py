@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -15,14 +15,15 @@ from troop.chaos.aws.on_demand_executions import OnDemandExecutions
 from troop.chaos.aws.request_key import RequestKey
 from troop.chaos.aws.termination_protection import without_protected
 from troop.chaos.aws.unit_groups import read_members
-from troop.chaos.claim_rules import deadline
+from troop.chaos.change_calendars import period_at
+from troop.chaos.claim_rules import deadline, may_carry_out
 from troop.chaos.events import Event, Status, on_demand_id
 from troop.chaos.facts import Facts
 from troop.chaos.flows import clock_check
 from troop.chaos.groups import Group
 from troop.chaos.guards import Refusal, Target, candidates, judge
 from troop.chaos.inside import injection_of
-from troop.chaos.on_demand import ON_DEMAND, refuse_if_in_flight
+from troop.chaos.on_demand import ON_DEMAND, UNDER_LOAD, refuse_if_in_flight
 from troop.chaos.roll import choose
 from troop.chaos.units import unit_of
 from troop.faults.crash import CRASH
@@ -121,9 +122,40 @@ class OnDemand:
             repeated = event is not None
             if event is None:
                 self.settle()
-                event, repeated = self._claimed(unit, request_key, members, named, choice, terminates)
+                event, repeated = self._claimed(unit, request_key, members, [named], choice, terminates=terminates)
         if event.group != group:
             raise OtherGroupError(f"the key {key!r} was used for group {event.group} of the same unit: choose another")
+        return self._started(event, repeated)
+
+    def request_under_load(
+        self, unit: str, key: str, requested_at: datetime, benchmark: str, choice: Choice | None = None
+    ) -> TerminationRequest:
+        """Claims an instance of the unit for a benchmark that loads it, and starts its workflow. For a repeated key,
+        returns the recorded event, as :meth:`request` does.
+
+        Unlike other requests it needs the owner's agreement, and the unit's window must be open.
+
+        Args:
+            requested_at: when the caller asked, by its clock.
+            benchmark: the run.
+            choice: the fault; None for one that the unit's policy allows.
+
+        Raises:
+            NotAllowedError, RefusedError, ClockError, ClientError: as :meth:`request`; a unit without groups, too.
+        """
+        if not self.reader.settings.on_demand:
+            raise NotAllowedError
+        clock_check.check(requested_at, self.clock())
+        request_key = RequestKey(unit, key)
+        event, repeated = self._requested_event(request_key), True
+        if event is None:
+            members = read_members(self.reader.autoscaling, unit, self.reader.settings.units)
+            if not members:
+                raise RefusedError("no-groups", f"no Auto Scaling group belongs to the unit {unit}")
+            event, repeated = self._claimed(unit, request_key, members, members, choice, benchmark=benchmark)
+        return self._started(event, repeated)
+
+    def _started(self, event: Event, repeated: bool) -> TerminationRequest:
         if event.status is Status.CLAIMED:
             self.executions.start(event.event_id, _work(event))
         return TerminationRequest(event, repeated)
@@ -152,28 +184,41 @@ class OnDemand:
         self,
         unit: str,
         request_key: RequestKey,
-        members: list[Group],
-        named: Group,
+        members: Sequence[Group],
+        named: Sequence[Group],
         choice: Choice | None,
-        terminates: bool,
+        *,
+        terminates: bool = False,
+        benchmark: str = "",
     ) -> tuple[Event, bool]:
-        """Returns the event, and whether another request with the same key has claimed it in the meantime."""
+        """Returns the event, and whether another request with the same key has claimed it in the meantime.
+
+        Args:
+            members: all groups of the unit.
+            named: those from which an instance is selected.
+        """
         event_id, settings = on_demand_id(unit, request_key.key), self.reader.settings
+        guards = UNDER_LOAD if benchmark else ON_DEMAND
         for left in range(TRIES - 1, -1, -1):
             now, item = self.clock(), self.reader.policies.raw(unit)
             # The order of instances needs no secret here: it depends on the key, so that a retry finds the same one.
-            facts = self.reader.read_unit(unit, [named], members, item, event_id.encode(), now, requested=choice)
+            facts = self.reader.read_unit(unit, named, members, item, event_id.encode(), now, requested=choice)
+            if benchmark and facts.has_day:
+                name = facts.policy.calendar.value
+                facts = replace(facts, change=period_at(self.reader.changes([name], now).get(name, ()), now))
             if terminates and choice is None:
                 facts = replace(facts, requested=_termination(facts))
-            facts = without_protected(self.reader.ec2, facts, ON_DEMAND)
+            facts = without_protected(self.reader.ec2, facts, guards)
             last = self.events.get(facts.state.last_event) if facts.state.last_event else None
-            verdict = judge(facts, ON_DEMAND)
+            verdict = judge(facts, guards)
             if isinstance(verdict, Target):
                 verdict = refuse_if_in_flight(last) or verdict
             if isinstance(verdict, Refusal):
-                none_left = verdict.reason in _NONE_LEFT and not candidates(facts, named)
-                raise RefusedError(verdict.reason, verdict.detail, none_left, named.desired)
-            event = self._event(event_id, facts, verdict)
+                none_left = verdict.reason in _NONE_LEFT and not any(candidates(facts, one) for one in named)
+                raise RefusedError(verdict.reason, verdict.detail, none_left, sum(one.desired for one in named))
+            event = self._event(event_id, facts, verdict, benchmark)
+            if not may_carry_out(event, now):
+                raise RefusedError("outside-window", "too close to the end of the window to be carried out")
             try:
                 event = self.claims.make(
                     event, item, facts.state, settings.max_per_day, settings.max_in_flight, request_key
@@ -188,8 +233,10 @@ class OnDemand:
             return event, False
         raise AssertionError("the last try returns or raises")
 
-    def _event(self, event_id: str, facts: Facts, target: Target) -> Event:
+    def _event(self, event_id: str, facts: Facts, target: Target, benchmark: str) -> Event:
         choice, instance = facts.choice, target.instance
+        injection = injection_of(choice, target.group, instance.instance_id, facts.inside)
+        takes = choice.takes(injection is not None and injection.installs)
         return Event(
             event_id=event_id,
             unit=facts.unit,
@@ -203,12 +250,13 @@ class OnDemand:
             rolled=None,
             probability=None,
             desired=target.group.desired,
-            deadline=deadline(facts.now, None),
+            deadline=deadline(facts.now, facts.calendar if benchmark else None, facts.change, takes),
             execution=self.executions.execution(event_id),
             build=instance.build,
             owner=facts.policy.owner.value,
             hypothesis=facts.policy.hypothesis,
-            injection=injection_of(choice, target.group, instance.instance_id, facts.inside),
+            injection=injection,
+            benchmark=benchmark,
         )
 
 

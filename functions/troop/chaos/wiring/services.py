@@ -11,6 +11,7 @@ from troop.chaos.aws.on_demand_executions import OnDemandExecutions
 from troop.chaos.aws.request_dedup import RequestDedup
 from troop.chaos.flows.editor import Editor
 from troop.chaos.flows.on_demand import OnDemand
+from troop.chaos.flows.under_load import UnderLoad
 from troop.chaos.flows.units import Units
 from troop.chaos.wiring import tables
 from troop.chaos.wiring.account import account_reader
@@ -22,14 +23,24 @@ from troop.shared.wiring.environment import settings, variable
 
 @cache
 def on_demand() -> OnDemand:
+    return _on_demand(tables.initial_switch().settle)
+
+
+def _on_demand(settle: Callable[[], None]) -> OnDemand:
     return OnDemand(
         reader=account_reader(),
         claims=tables.claims(),
         events=tables.events(),
         executions=OnDemandExecutions(client("stepfunctions"), variable(Variable.ON_DEMAND_MACHINE)),
-        settle=tables.initial_switch().settle,
+        settle=settle,
         clock=environment.now,
     )
+
+
+@cache
+def under_load() -> UnderLoad:
+    # Ticks settle the switch, so this function need not search for earlier tables.
+    return UnderLoad(_on_demand(lambda: None), tables.events())
 
 
 @cache

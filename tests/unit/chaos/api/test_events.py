@@ -103,6 +103,7 @@ def test_newest_first_with_everything_a_reader_needs(account: Account) -> None:
         "verdict": None,
         "abort": None,
         "os_shutdown": None,
+        "benchmark": "",
         "injection": None,
         "detail": "",
         "launch_failure": "",

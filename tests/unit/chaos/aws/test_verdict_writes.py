@@ -168,6 +168,15 @@ def test_zero_never_halts(account: Account, table: EventTable) -> None:
     assert account.state("self-halt") == {}
 
 
+def test_hits_of_benchmarks_break_units_but_never_halt(account: Account, table: EventTable) -> None:
+    for unit in ("web", "api", "db", "queue"):
+        close(table, replace(terminated(account, unit), benchmark="a run"), broken(unit))
+        assert account.state(f"unit#{unit}")["left_for"] == "broken"
+    assert account.state("self-halt") == account.state("broken") == {}
+    close(table, terminated(account, "cache"), broken("cache"))
+    assert [one["unit"] for one in account.state("broken")["events"]] == ["cache"]
+
+
 def test_the_first_halt_stays(account: Account, table: EventTable) -> None:
     for event in [terminated(account, unit) for unit in ("web", "api", "db", "queue")]:
         close(table, event, broken(event.unit))

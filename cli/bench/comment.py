@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from troop.report.comparison import Comparison, Row
+from troop.report.comparison import Comparison, FaultPair, FaultSide, Row
+from troop.report.failures import fault_name, seconds
 from troop.report.verdicts import full_name, interval, outcome, ratio, source, summed_up, verdict
 from troop.shared.formatting import counted
 
@@ -31,6 +32,8 @@ def markdown(comparison: Comparison) -> str:
         lines += [""]
         if len(rows) > MOST_ROWS:
             lines += [f"Not shown: {counted(len(rows) - MOST_ROWS, 'row')}.", ""]
+    if comparison.faults:
+        lines += ["| planned fault | A | B |", "|---|---|---|", *map(_fault, comparison.faults[:MOST_ROWS]), ""]
     if comparison.lost:
         lines += [f"B lacks {_codes(comparison.lost)}.", ""]
     if comparison.verdict == "UNKNOWN" and comparison.source != "runs":
@@ -63,6 +66,14 @@ def _place(row: Row) -> tuple[bool, bool, float]:
 def _row(row: Row, comparison: Comparison) -> str:
     text = verdict(row, comparison.source == "runs").text
     return f"| {code(full_name(row))} | {ratio(row.ratio)} | {interval(row.low, row.high)} | {text} |"
+
+
+def _fault(one: FaultPair) -> str:
+    return f"| {code(fault_name(one))} | {_side(one.a)} | {_side(one.b)} |"
+
+
+def _side(side: FaultSide) -> str:
+    return ", ".join(filter(None, (side.verdict, f"rate back {seconds(side.rate_back_s)}")))
 
 
 def _source(comparison: Comparison) -> str:

@@ -22,7 +22,7 @@ from cli.bench.pairing import (
 from cli.bench.pricing import AS_BOUGHT, Pricing
 from troop.bench.records.record import CellStatus
 from troop.measure.operations import TOTAL
-from troop.report import points
+from troop.report import failures, points
 from troop.report.comparison import Basis, Comparison, Row, Side
 from troop.report.document import Cell, Fleet
 from troop.shared.formatting import count_of_role
@@ -124,7 +124,8 @@ def compare(
             for operation in theirs.operations()
             if operation not in ours.operations() and operation[-1] != TOTAL and operation[0] not in answers.phases
         ]
-    if not rows:
+    faults = failures.compared(*cells)
+    if not rows and (fail_below is not None or not faults):
         explanation = "; ".join([*unmatched, *warnings]) or "neither side has measured an operation"
         raise IncomparableError(f"nothing of {a.name} can be compared with anything of {b.name}: {explanation}")
     if sides.source != "runs" and any(row.equal and row.exceeds_noise is None for row in rows):
@@ -143,6 +144,7 @@ def compare(
         a=_side(a, cells[0]),
         b=_side(b, cells[1]),
         rows=rows,
+        faults=faults,
         lost=lost,
         undecided=undecided,
         unmatched=unmatched,

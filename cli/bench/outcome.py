@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cli.bench import cells as bench_cells
+from cli.bench import faults as bench_faults
 from cli.bench import limits as bench_limits
 from cli.bench import show as bench_show
 from cli.shared import show
@@ -19,6 +20,7 @@ def results(view: Mapping[str, Any]) -> None:
     """Prints the table of results, and which cells have succeeded without any."""
     (bench_show if len(view["cells"]) == 1 else bench_cells).results(view)
     bench_limits.table(view)
+    bench_faults.table(view)
     done = [cell for cell in bench_cells.latest(view) if cell["status"] == CellStatus.SUCCEEDED]
     if empty := [cell["cell"] for cell in done if cell["results"] == []]:
         show.note(f"{', '.join(empty)} measured nothing: {_EMPTY}", style="yellow")
@@ -46,7 +48,7 @@ def tell(view: Mapping[str, Any], as_json: bool, *more: str) -> None:
         more: additional lines.
 
     Raises:
-        CliError: FAILED, if its status is not SUCCEEDED; LIMITS_MISSED, if its results do not hold their limits.
+        CliError: FAILED, if its status is not SUCCEEDED; otherwise as :func:`judge`.
     """
     if as_json:
         show.document(view)
@@ -67,4 +69,15 @@ def check(view: Mapping[str, Any], tell: Callable[[str], None]) -> None:
     if view["run"]["status"] != RunStatus.SUCCEEDED:
         raise CliError(Exit.FAILED, summary)
     tell(summary)
+    judge(view)
+
+
+def judge(view: Mapping[str, Any]) -> None:
+    """Judges the results of a run by its file.
+
+    Raises:
+        CliError: LIMITS_MISSED, if they do not hold their limits; BROKEN, if they did not bear a planned fault as
+            expected; UNKNOWN, if they do not show it.
+    """
     bench_limits.check(view)
+    bench_faults.check(view)

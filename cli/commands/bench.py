@@ -11,7 +11,8 @@ from uuid import uuid4
 import typer
 
 from cli.bench import cells as bench_cells
-from cli.bench import checking, starting
+from cli.bench import checking, fault_tools, starting
+from cli.bench import faults as bench_faults
 from cli.bench import files as bench_files
 from cli.bench import follow as bench_follow
 from cli.bench import limits as bench_limits
@@ -141,6 +142,7 @@ def validate(file: File, sizes: Sizes = None, changes: Set = None, as_json: Json
         source = bench_files.load(file, _size(sizes), bench_files.assignments(changes or []))
     warnings = list(in_question(source.artifacts(), source.path.parent))
     beyond = [*design_warnings(source.plan), *checking.beyond_limits(source.benchmark, source.plan)]
+    about_faults = fault_tools.remarks(source.plan, source.files)
     if as_json:
         cells = {"parallel": source.plan.parallel, "cells": bench_cells.planned(source.plan)}
         contents = {"benchmark": to_document(source.benchmark), **cells}
@@ -152,6 +154,7 @@ def validate(file: File, sizes: Sizes = None, changes: Set = None, as_json: Json
                 "copied": source.sizes(),
                 "design": design(source.plan),
                 "merge": merging.budget(source.plan),
+                **({"faults": about_faults} if about_faults else {}),
                 **contents,
             }
         )
@@ -162,7 +165,7 @@ def validate(file: File, sizes: Sizes = None, changes: Set = None, as_json: Json
     _tell_order(source)
     show.say(source.copied())
     show.say(starting.merge(source))
-    for warning in (*warnings, *beyond):
+    for warning in (*about_faults, *warnings, *beyond):
         show.note(warning)
 
 
@@ -210,7 +213,7 @@ def run(
 ) -> None:
     """Run a benchmark and show its results. Does not ask for confirmation.
 
-    Fails if the run does not succeed, or if its results do not hold the limits of the file.
+    Fails if the run does not succeed, or or if its results do not hold the limits or what the file expects of faults.
     """
     values = checking.accepting(bench_files.assignments(changes or []), accept)
     size = _size(sizes)
@@ -272,6 +275,7 @@ def status(
     if replaced := bench_show.replaced_rows(view):
         show.table(("cell", "replaced node", "role", "replaced at", "why"), replaced, title=" ")
     bench_limits.table(view)
+    bench_faults.table(view)
     bench_money.cost_table(view)
 
 
@@ -290,14 +294,16 @@ def stop(ctx: typer.Context, run: RunId, as_json: Json = False) -> None:
 
 @app.command("results")
 def results(ctx: typer.Context, run: RunId, as_json: Json = False) -> None:
-    """Show the results of a run. Fails if they do not hold the limits of its file."""
+    """Show the results of a run. Fails if they do not hold the limits of its file, or what it expects of faults."""
     client = connection(ctx).client.benchmarks
     view = bench_follow.complete(client, client.run(run))
     with_results = [cell for cell in view["cells"] if cell["results"] is not None]
     if as_json:
-        keys = ("cell", "label", "variant", "status", "reason", "results", "verdict", "limits", "searches", "cost")
+        keys = ("cell", "label", "variant", "status", "reason", "results", "verdict", "limits", "searches", "faults")
         cells = [
-            {key: cell[key] for key in keys if key in cell} for cell in bench_cells.latest(view) if cell in with_results
+            {key: cell[key] for key in (*keys, "cost") if key in cell}
+            for cell in bench_cells.latest(view)
+            if cell in with_results
         ]
         show.document({"run": view["run"], "cells": cells})
     elif with_results:
@@ -306,7 +312,7 @@ def results(ctx: typer.Context, run: RunId, as_json: Json = False) -> None:
         bench_money.cost_table(view)
     if not with_results:
         raise CliError(Exit.FAILED, f"no results: {bench_show.summary(view)}")
-    bench_limits.check(view)
+    bench_outcome.judge(view)
 
 
 def _size(sizes: list[str] | None) -> str | None:

@@ -21,8 +21,9 @@ from troop.bench.definition.money import shown
 from troop.measure.operations import RESPONSE
 from troop.report.assets import chart_script
 from troop.report.bills import DAY
-from troop.report.comparison import COST, Affordable, Comparison, Equal, Figure, Need, Row, Spread
+from troop.report.comparison import COST, Affordable, Comparison, Equal, FaultPair, Figure, Need, Row, Spread
 from troop.report.document import Report
+from troop.report.failures import fault_name, seconds
 from troop.report.html import comparison_page
 from troop.report.verdicts import TERMS, TIMES, basis, cheaper, full_name, interval, source
 from troop.shared.errors import TroopError
@@ -33,6 +34,7 @@ ROWS = ("", "phase", "role", "operation", "A per second", "B per second", "B / A
 _DROPPED = ("pairs", "repetitions", "interval", "phase", "role", "A per second", "B per second")
 FIGURES = ("", "operation", "", "A", "B", "B / A", "interval")
 NEEDS = ("", "operation", "per second", "A needs", "B needs", "A an hour", "B an hour", "B / A")
+FAULTS = ("fault", "", "expected", "rate is back", "p99 is back", "failed", "repetitions")
 _NAMED = 3
 STAYING = ("", "operation", "a day", "A a month", "B a month")
 AFFORDABLE = ("", "operation", "an hour", "A has", "B has", "A per second", "B per second", "B / A")
@@ -208,7 +210,12 @@ def tell(comparison: Comparison) -> None:
         )
     show.say(source(comparison))
     heads = [name if comparison.source != "runs" or name != "pairs" else "repetitions" for name in ROWS]
-    show.table(heads, [_row(row, comparison) for row in comparison.rows], title=" ", drop=_DROPPED)
+    if comparison.rows:
+        show.table(heads, [_row(row, comparison) for row in comparison.rows], title=" ", drop=_DROPPED)
+    if comparison.faults:
+        show.table(
+            FAULTS, [line for one in comparison.faults for line in _fault(one)], title=" ", drop=("repetitions",)
+        )
     figures = [line for row in comparison.rows for line in _figures(row, comparison.currency)]
     if figures:
         show.table(FIGURES, figures, title=" ", drop=("interval",))
@@ -237,6 +244,22 @@ def _row(row: Row, comparison: Comparison) -> tuple[str, ...]:
     identity = row.label, row.phase, row.role, row.operation
     rates = _spread(row.a), _spread(row.b), _ratio(row.ratio)
     return (*identity, *rates, _interval(row), counted_pairs, differs)
+
+
+def _fault(one: FaultPair) -> list[tuple[str, ...]]:
+    """Formats a planned fault: a line for each side."""
+    return [
+        (
+            fault_name(one) if letter == "A" else "",
+            letter,
+            side.verdict or show.NOTHING,
+            seconds(side.rate_back_s),
+            seconds(side.p99_back_s),
+            plain(side.failed),
+            str(side.known) if side.known == side.repetitions else f"{side.known} of {side.repetitions}",
+        )
+        for letter, side in (("A", one.a), ("B", one.b))
+    ]
 
 
 def _interval(one: Row | Figure) -> str:

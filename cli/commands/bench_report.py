@@ -10,14 +10,15 @@ from typing import Annotated
 import typer
 
 from cli.bench import report_source
+from cli.bench.faults import ENDING
 from cli.client.connection import connection
 from cli.shared import pages, show
 from cli.shared.errors import CliError, Exit
 from troop.bench.definition.names import REPORT_HTML, REPORT_JSON, RUN
 from troop.bench.definition.phase_limits import FAILED
 from troop.report.assets import chart_script
-from troop.report.document import Report
-from troop.report.html import FAILED_PAGE, report_page
+from troop.report.document import Report, worst
+from troop.report.html import FAILED_PAGE, FAULT_PAGES, report_page
 from troop.shared.errors import TroopError
 
 STDOUT = "-"
@@ -42,7 +43,7 @@ def report(
 ) -> None:
     """Write the report of a run as one page.
 
-    Fails if the results do not hold the limits of the benchmark's file.
+    Fails if the results do not hold the limits of the benchmark's file, or what it expects of faults.
 
     Needs no permissions for S3. For a folder (`aws s3 sync s3://BUCKET/runs/RUN DIR`) it needs no AWS at all.
     """
@@ -74,16 +75,23 @@ def report(
         show.say(f"the report: {path}")
         if in_browser:
             pages.open_in_browser(path)
-    if _has_failed(body, as_json):
+    verdict, fault_verdict = _verdicts(body, as_json)
+    if verdict == FAILED:
         raise CliError(Exit.LIMITS_MISSED, f"{source} does not hold its limits: the report shows which")
+    if fault_verdict in ENDING:
+        code, text = ENDING[fault_verdict]
+        raise CliError(code, f"{source} {text}: the report shows it")
 
 
-def _has_failed(body: bytes, is_json: bool) -> bool:
-    """Checks whether a report says that its results do not hold the limits; old reports do not say it."""
-    if not is_json:
-        return FAILED_PAGE in body
-    cells = json.loads(body).get("cells") or []
-    return any(cell.get("verdict") == FAILED for cell in cells)
+def _verdicts(body: bytes, is_json: bool) -> tuple[str | None, str | None]:
+    """Returns what a report says of limits and of planned faults; old reports do not say it."""
+    if is_json:
+        cells = json.loads(body).get("cells") or []
+        verdicts = {cell.get(key) for key in ("verdict", "fault_verdict") for cell in cells}
+    else:
+        verdicts = {verdict for verdict, mark in FAULT_PAGES.items() if mark in body}
+        verdicts |= {FAILED} if FAILED_PAGE in body else set()
+    return FAILED if FAILED in verdicts else None, worst(verdicts)
 
 
 def page(report: Report) -> bytes:

@@ -31,8 +31,13 @@ class Exit(IntEnum):
     API_FAILED = 12, "the API failed, or its answer makes no sense"
     NOT_CONFIRMED = 13, "not confirmed"
     LIMITS_MISSED = 14, "the results of a benchmark do not hold the limits of its file"
-    UNKNOWN = 15, "unknown: too few pairs for `troop bench compare --fail-below` or `troop bench noise`"
+    UNKNOWN = (
+        15,
+        "unknown: too few pairs for `troop bench compare --fail-below` or `troop bench noise`, or a benchmark whose "
+        "results do not show what a planned fault did",
+    )
     WORSE = 16, "`troop bench history --fail-on-change`: a figure became worse, and still is"
+    BROKEN = 17, "a benchmark did not bear its planned faults as its file expects"
     INTERRUPTED = 130, "interrupted by Ctrl-C"
 
 

@@ -25,9 +25,21 @@ from troop.bench.records.record import Cell as Recorded
 from troop.bench.records.record import CellStatus
 from troop.bench.results.figures import DAMAGE, figures
 from troop.bench.results.operations import cost_per_million
-from troop.report import activity, fleets, instance_limits, parts, run_cost, saturation, traffic, trust
+from troop.report import activity, failures, fleets, instance_limits, parts, run_cost, saturation, traffic, trust
 from troop.report.capacity import capacity
-from troop.report.document import Attempt, Cell, Finding, Interruption, Limit, Operation, Phase, Search, Separate, Step
+from troop.report.document import (
+    Attempt,
+    Cell,
+    Failure,
+    Finding,
+    Interruption,
+    Limit,
+    Operation,
+    Phase,
+    Search,
+    Separate,
+    Step,
+)
 from troop.report.fleets import Place
 from troop.report.parts import Figures
 from troop.report.sources import PlannedCell, attempt_benchmark
@@ -95,6 +107,8 @@ class _Reading:
             self._findings.append(Finding(severity="warning", cell=self._id, text=text))
         good = results and not self._partial
         status = record.status.value if record else (CellStatus.SUCCEEDED.value if good else UNKNOWN)
+        searches: list[Search] = []
+        searches = self._tried(self._searched, searches, "its searches are left out")
         cell = Cell(
             cell=self._id,
             label=variant.label,
@@ -120,7 +134,8 @@ class _Reading:
             cross_zone=traffic.cross_zone(there, phases, benchmark, self._prices),
             phases=phases,
             verdict=self._verdict(results or []) if status == CellStatus.SUCCEEDED else None,
-            searches=self._tried(self._searched, [], "its searches are left out"),
+            searches=searches,
+            fault_verdict=failures.cell_verdict(phases, searches) if status == CellStatus.SUCCEEDED else None,
         )
         whole = cell.model_copy(update={"phases": [phase for phase in phases if not phase.partial]})
         return cell, [
@@ -217,6 +232,8 @@ class _Reading:
                 members=members,
                 separate=[Separate.model_validate(row) for row in document.get("separate") or []],
                 limits=[Limit.model_validate(one) for one in document.get("limits") or []],
+                faults=[Failure.model_validate(one) for one in document.get("faults") or []],
+                curve=its.curve,
             )
             if left_out := document.get("separate_left_out"):
                 text = f"{name}: {left_out} more rows of single nodes are left out; the nodes' summaries contain them."

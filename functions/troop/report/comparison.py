@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from troop.report.document import Part
+from troop.report.document import FaultVerdict, Part
 
 FORMAT: Final = "troop.comparison/2"
 
@@ -169,6 +169,28 @@ class Row(Part):
     )
 
 
+class FaultSide(Part):
+    """What a planned fault did on one side: the means of its repetitions with known figures."""
+
+    repetitions: int
+    known: int = Field(description="Repetitions whose figures are known")
+    verdict: FaultVerdict | None = Field(description="The worst of all repetitions; null without an expectation")
+    rate_back_s: float | None = Field(default=None, description="null if it is not back in some repetition")
+    p99_back_s: float | None = Field(default=None, description="Likewise")
+    failed: float | None = None
+
+
+class FaultPair(Part):
+    """One planned fault on both sides. Its figures have no ratio, because they depend on the load."""
+
+    label: str = Field(default="", description="Of the variant, and of the point")
+    phase: str
+    number: int
+    fault: str = Field(description="Such as stop 1 of servers")
+    a: FaultSide
+    b: FaultSide
+
+
 class Comparison(Part):
     """A comparison of two sides."""
 
@@ -188,6 +210,7 @@ class Comparison(Part):
     a: Side
     b: Side
     rows: list[Row]
+    faults: list[FaultPair] = Field(default=[], description="Planned faults that both sides have")
     lost: list[str] = Field(
         default=[], description="Operations that A measured but a variant of B did not; they fail --fail-below"
     )

@@ -6,15 +6,17 @@ never 0.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from math import log
 from statistics import stdev
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue
 
 from troop.bench.definition.definition import is_load
 from troop.bench.definition.phase_limits import FAILED, PASSED, Outcome
+from troop.measure.operations import UNFINISHED
 
 FORMAT: Final = "troop.report/1"
 
@@ -417,6 +419,150 @@ class Limit(Part):
     reason: str | None = Field(default=None, description="Why it is not held")
 
 
+FaultVerdict = Literal["HELD", "BROKEN", "UNKNOWN"]
+"""Whether results hold the expectation of a planned fault; UNKNOWN if they cannot say it."""
+
+WORST: Final[tuple[FaultVerdict, ...]] = ("BROKEN", "UNKNOWN", "HELD")
+"""The verdicts from the one that decides over several faults."""
+
+
+def worst(verdicts: Iterable[str | None]) -> FaultVerdict | None:
+    """Returns the verdict that decides over several; None without any. Ignores other words."""
+    known = set(verdicts)
+    return next((one for one in WORST if one in known), None)
+
+
+class FaultWindow(Part):
+    """The operations before, during or after a planned fault. Percentiles and the mean are within a sixteenth."""
+
+    start: float = Field(
+        validation_alias=AliasChoices("start", "from"), description="Seconds after the beginning of the fault"
+    )
+    seconds: float
+    count: int
+    per_second: float
+    errors: dict[str, int] = {}
+    mean_ms: float | None = None
+    p50_ms: float | None = None
+    p99_ms: float | None = None
+    max_ms: float | None = None
+
+    @property
+    def failed(self) -> int:
+        """Errors, without operations that had not ended."""
+        return sum(number for kind, number in self.errors.items() if kind != UNFINISHED)
+
+
+class FaultWindows(Part):
+    """The windows of a planned fault. All are null if the figures are unknown."""
+
+    before: FaultWindow | None = None
+    during: FaultWindow | None = Field(
+        default=None, description="From its beginning until rate and p99 are as before, or to its end if that is later"
+    )
+    after: FaultWindow | None = None
+
+
+class Victim(Part):
+    """A node on which a planned fault acted; times are seconds since 1970."""
+
+    id: str
+    role: str
+    rank: int | None = None
+    zone: str = ""
+    began_at: float | None = None
+    ended_at: float | None = None
+
+
+class Back(Part):
+    """Seconds from the beginning of a fault until a figure is as before, and stays so; null if it does not."""
+
+    rate_s: float | None = None
+    p99_s: float | None = None
+
+
+class FaultEvent(Part):
+    """The termination on demand by which a fault acted on a unit, as Troop's chaos recorded it. Moments are seconds
+    since 1970.
+    """
+
+    event_id: str
+    status: str | None = None
+    verdict: str | None = None
+    group: str | None = None
+    instance_id: str | None = None
+    hit_at: float | None = None
+    terminated_at: float | None = None
+    recovery_seconds: float | None = Field(
+        default=None, description="From the termination until the group had its capacity again"
+    )
+    stages: dict[str, float | None] | None = Field(
+        default=None, description="Moments of its recovery: noticed, launched, running, in_service, healthy"
+    )
+
+
+class FaultExpectation(Part):
+    """What the file expects of a planned fault; null where it expects nothing."""
+
+    rate: float | None = Field(default=None, description="The least part of the rate before that the rate during is")
+    share: float = 0.95
+    rate_back_within: float | None = Field(default=None, description="Seconds")
+    p99_back_within: float | None = Field(default=None, description="Seconds")
+    failed_at_most: int | None = None
+
+
+class Failure(Part):
+    """A planned fault, and what the operations did around it. Without a verdict on the time before, no figure counts:
+    then they are all null.
+    """
+
+    number: int = Field(description="Its place in the phase's list, from 1")
+    at: float = Field(description="When it was to begin: seconds after the start of the measured time")
+    method: str | None = None
+    what: str = Field(description="Such as stop 1 of servers")
+    unit: str | None = Field(default=None, description="The unit of the account; null for nodes of the run")
+    nodes: list[Victim] = []
+    requested_at: float | None = Field(
+        default=None,
+        validation_alias=AliasChoices("requested_at", "asked_at"),
+        description="When a fault on a unit was requested: seconds since 1970, as all moments of a fault",
+    )
+    began_at: float | None = None
+    ended_at: float | None = None
+    outcome: str = Field(description="DONE, REFUSED by a guard, or FAILED")
+    why: str | None = None
+    event: FaultEvent | None = None
+    rate_before: float | None = None
+    set_rate: float | None = None
+    share: float = Field(default=0.95, description="The part of the rate before from which the rate is back")
+    windows: FaultWindows = FaultWindows()
+    back: Back = Back()
+    failed: int | None = Field(default=None, description="Operations that failed from its beginning on")
+    unfinished: int | None = None
+    fewer: int | None = Field(default=None, description="Operations fewer than at the set rate")
+    fewer_is_estimate: bool = Field(
+        default=False, description="Whether there is no set rate, so that fewer is relative to the rate before"
+    )
+    expect: FaultExpectation | None = None
+    verdict: FaultVerdict | None = Field(default=None, description="null without an expectation, if figures are known")
+    reasons: list[str] = []
+    sentence: str = ""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its figures count."""
+        return self.windows.before is not None
+
+
+class Curve(Part):
+    """Operations by whole second of the measured time, of all roles that generate load."""
+
+    start: float = Field(description="Of the first second: seconds after the start of the measured time")
+    per_second: list[int] = Field(description="Successes")
+    failed: list[int] = Field(description="Errors, without unfinished operations")
+    p99_ms: list[float | None] = Field(description="Of successes, too large by at most a sixteenth")
+
+
 class Phase(Part):
     """The results of a cell in one phase, or in one point of it. Points of a cell share its nodes, so they are not
     independent of one another.
@@ -457,6 +603,8 @@ class Phase(Part):
     members: list[Node] = []
     separate: list[Separate] = []
     limits: list[Limit] = Field(default=[], description="Empty if the file has no limits for it")
+    faults: list[Failure] = Field(default=[], description="The planned faults")
+    curve: Curve | None = Field(default=None, description="null without planned faults, or without counts by second")
 
     @property
     def setting(self) -> str:
@@ -538,6 +686,11 @@ class Cell(Part):
         "the cell has not SUCCEEDED",
     )
     searches: list[Search] = []
+    fault_verdict: FaultVerdict | None = Field(
+        default=None,
+        description="The verdict on all planned faults, without points of a search, which are meant to reach what "
+        "breaks; null without any, and if the cell has not SUCCEEDED",
+    )
 
 
 class Point(Part):
@@ -645,3 +798,8 @@ class Report(Part):
         """Whether all cells with a verdict have passed; None without any."""
         verdicts = {cell.verdict for cell in self.cells} - {None}
         return FAILED if FAILED in verdicts else PASSED if verdicts else None
+
+    @property
+    def fault_verdict(self) -> FaultVerdict | None:
+        """The verdict that decides over all cells; None without any."""
+        return worst(cell.fault_verdict for cell in self.cells)

@@ -16,6 +16,7 @@ from troop.measure.operations import TOTAL
 from troop.report import (
     bills,
     charts,
+    failures,
     findings,
     limit_rows,
     open_loop,
@@ -26,7 +27,7 @@ from troop.report import (
 )
 from troop.report.baseline import name_of
 from troop.report.comparison import Comparison
-from troop.report.document import Cell, Phase, Report
+from troop.report.document import WORST, Cell, Phase, Report
 from troop.report.formatting import (
     HasRole,
     baseline,
@@ -75,6 +76,10 @@ _WORDS: Final[tuple[Callable[..., Any], ...]] = (
     verdicts.need,
     open_loop.word,
     outline,
+    failures.seconds,
+    failures.windows,
+    failures.figures,
+    failures.fault_name,
 )
 _One = TypeVar("_One", bound=HasRole)
 
@@ -85,6 +90,8 @@ _TURNING: Final = dict.fromkeys([0, *range(0x202A, 0x202F), *range(0x2066, 0x206
 _NO_SCRIPTS: Final = "'none'"
 FAILED_PAGE: Final = b'<meta name="troop-verdict" content="FAILED">'
 """Part of the page of a report whose results do not hold the limits, for the command's exit code."""
+FAULT_PAGES: Final = {verdict: f'<meta name="troop-faults" content="{verdict}">'.encode() for verdict in WORST}
+"""The same of the verdict on planned faults."""
 
 
 def report_page(report: Report, script: str) -> str:
@@ -100,9 +107,10 @@ def report_page(report: Report, script: str) -> str:
     by_phase = len(pairs) == len({phase for phase, _ in pairs})  # then a role need not be told beside its phase
     reason = (report.run.reason or "").split("\n")[0].rstrip(".")
     limits, limits_left_out = limit_rows.shown_rows(report)
+    faults = failures.rows(report.cells)
     return page(
         "report.html",
-        ("ratios.js", "over_time.js", "parameters.js", "report.js"),
+        ("ratios.js", "over_time.js", "failure.js", "parameters.js", "report.js"),
         script,
         report=report,
         answer=overview.answer(report),
@@ -112,12 +120,19 @@ def report_page(report: Report, script: str) -> str:
         states_reason=any(not one.cell and reason in one.text for one in report.findings),
         limits=limits,
         limits_left_out=limits_left_out,
+        faults=faults,
+        decisive=failures.decisive(report),
+        fault_name=failures.name,
+        fault_place=failures.place,
+        fault_places=any(failures.place(row, faults) for row in faults),
+        fault_groups=failures.repeated(faults),
         searches=limit_rows.searches(report),
         scaling=charts.scaling_groups(report),
         ideal=charts.ideal,
         few_points=sum(len(one.points) for one in report.scaling) <= FEW_POINTS,
         data={
             **charts.chart_data(report),
+            "failures": failures.pictures(faults),
             "baseline": verdicts.baseline_data(report.ratios),
             "over_time": _over_time_data(report.cells, entries),
         },
@@ -177,14 +192,18 @@ def comparison_page(comparison: Comparison, script: str, a: Sequence[Cell] = (),
     entries = [*over_time.entries(a, "A: ", half), *over_time.entries(b, "B: ", half)]
     return page(
         "comparison.html",
-        ("ratios.js", "over_time.js", "comparison.js"),
+        ("ratios.js", "over_time.js", "failure.js", "comparison.js"),
         script,
         over_time=entries,
         comparison=comparison,
         summary=verdicts.summed_up(comparison),
         outcome=verdicts.outcome(comparison),
         source=verdicts.source(comparison),
-        data={**verdicts.chart_data(comparison), "over_time": _over_time_data([*a, *b], entries)},
+        data={
+            **verdicts.chart_data(comparison),
+            "failures": failures.overlaid(a, b),
+            "over_time": _over_time_data([*a, *b], entries),
+        },
         warnings=[
             *(("Warning", same) for same in findings.alike(comparison.warnings, named)),
             *(("Not compared", same) for same in findings.alike(comparison.unmatched, [])),

@@ -10,7 +10,7 @@ from typing import Any
 from troop.bench.records import archive as files
 from troop.bench.records.archive import Archive
 from troop.bench.results.figures import FORMAT
-from troop.report.document import Operation, Part, Series, Use
+from troop.report.document import Curve, Operation, Part, Series, Use
 
 
 class Figures(Part):
@@ -21,6 +21,7 @@ class Figures(Part):
     use: list[Use]
     series: list[Series]
     incomplete: list[str]
+    curve: Curve | None = None
 
 
 class PhasePart(Part):

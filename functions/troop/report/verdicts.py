@@ -171,6 +171,8 @@ def outcome(comparison: Comparison) -> str:
 def summed_up(comparison: Comparison) -> str:
     """Summarizes all rows in a sentence."""
     rows = comparison.rows
+    if comparison.faults and not rows:
+        return f"Only {formatting.counted(len(comparison.faults), 'planned fault')}, whose figures have no ratio."
     if not rows:
         return "Nothing to compare: the sides have no variant with the same operation."
     regressions = sum(bool(row.regression) for row in rows)

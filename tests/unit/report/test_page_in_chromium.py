@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -16,9 +17,12 @@ from cli.bench import history as bench_history
 from tests import accessibility
 from tests.patience import PAGE_PATIENCE_MS, eventually
 from tests.unit.report import sample_comparisons as comparisons
+from tests.unit.report import sample_failures as failing
 from tests.unit.report import sample_reports as samples
+from tests.unit.report.sample_cells import changed
 from troop.bench.records.history import Figure, histories
 from troop.bench.records.line import Figures, Line, Values
+from troop.report import failures
 from troop.report.assets import chart_script
 from troop.report.comparison import Comparison
 from troop.report.document import Report
@@ -75,6 +79,12 @@ SAMPLES: dict[str, Callable[[], Report | Comparison | dict[str, Any]]] = {
     "compared with attacks": comparisons.compared_with_attacks,
     "compared widely": lambda: comparisons.compared(variants=30),
     "nothing in common": comparisons.nothing_in_common,
+    "failure": failing.held,
+    "failures": failing.tiers,
+    "failure of a unit": failing.unit,
+    "repeated failure": failing.repeated,
+    "unknown failure": failing.unknown,
+    "compared failures": lambda: changed(comparisons.nothing_in_common(), faults=failures.compared(*failing.sides())),
     "history": history,
 }
 
@@ -94,6 +104,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _compared(name: str, comparison: Comparison, script: str) -> str:
+    if name == "compared failures":
+        return comparison_page(comparison, script, *failing.sides())
     cells = samples.study().cells if name == "compared" else []
     return comparison_page(comparison, script, cells[:6], cells[6:12])
 
@@ -413,6 +425,86 @@ def test_both_sides_of_a_comparison_are_drawn_on_one_chart(opened: Opened) -> No
     names = page.locator("#overlay figure label").all_inner_texts()
     assert [name.split(" ")[0] for name in names] == ["A:", "A:", "B:", "B:"]
     assert len(lines(page, OVERLAY)) == 4
+
+
+FAILURE = "#failure-chart"
+
+
+def written(page: Page, chart: str) -> list[str]:
+    """Texts that a chart has drawn, with ordinary spaces."""
+    texts = page.locator(f"{chart} svg text").all_text_contents()
+    return [text.replace("\N{NO-BREAK SPACE}", " ") for text in texts]
+
+
+def bars(page: Page) -> Counter[str]:
+    """How many shapes have each fill."""
+    script = "box => [...box.querySelectorAll('svg path')].map((one) => one.getAttribute('fill') || 'none')"
+    return Counter(page.locator(FAILURE).evaluate(script))
+
+
+def test_a_fault_is_drawn_with_its_windows_marks_and_failures(opened: Opened) -> None:
+    page = opened("failure", 1280)
+    texts = written(page, FAILURE)
+    for text in ("before", "during", "after", "stop 1 of servers", "95 % of the rate before", "p99, ms", "1:00"):
+        assert texts.count(text) == 1, text
+    assert {"rate is back (+9.7 s)", "p99 is back (+14.7 s)"} <= set(texts)
+    counts = bars(page)
+    succeeded = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--s1')")
+    assert counts[succeeded.strip()] == 149
+    hatched = [fill for fill in counts if fill.startswith("url(")]
+    assert hatched, "failures differ by more than their colour"
+    verdict, chart = page.locator(".told .status").bounding_box(), page.locator(FAILURE).bounding_box()
+    assert verdict
+    assert chart
+    assert verdict["y"] < chart["y"] < chart["y"] + chart["height"] < 900, "it takes more than a look"
+
+
+@pytest.mark.parametrize("width", [1280, 375])
+@pytest.mark.parametrize(("name", "marks"), [("failure", 3), ("failure of a unit", 7)])
+def test_labels_of_marks_do_not_cover_one_another(opened: Opened, name: str, width: int, marks: int) -> None:
+    script = """box => [...box.querySelectorAll('svg text')]
+        .filter((one) => /back|group|stop|hit/.test(one.textContent))
+        .map((one) => one.getBoundingClientRect()).map((one) => [one.left, one.top, one.right, one.bottom])"""
+    boxes = opened(name, width).locator(FAILURE).evaluate(script)
+    assert len(boxes) == marks
+    for n, (left, top, right, bottom) in enumerate(boxes):
+        assert 0 <= left < right <= width
+        for other in boxes[:n]:
+            assert right <= other[0] or other[2] <= left or bottom <= other[1] + 3 or other[3] <= top + 3
+
+
+def test_one_of_several_faults_is_chosen_by_keyboard(opened: Opened) -> None:
+    page = opened("failures", 1280)
+    assert written(page, FAILURE).count("stop 1 of servers") == 3
+    select = page.get_by_label("Fault", exact=True)
+    select.focus()
+    for _ in range(2):
+        select.press("ArrowDown")
+    eventually(lambda: "rate is back (+24.7 s)" in written(page, FAILURE))
+    assert "1:00" not in written(page, FAILURE), "the first fault is not near"
+
+
+def test_a_fault_is_drawn_in_the_dark_and_on_paper(opened: Opened) -> None:
+    page = opened("failure", 1280)
+    light, texts = set(bars(page)), written(page, FAILURE)
+    page.emulate_media(color_scheme="dark")
+    eventually(lambda: set(bars(page)) != light)
+    assert written(page, FAILURE) == texts
+    page.emulate_media(media="print", color_scheme="light")
+    eventually(lambda: page.locator(f"{FAILURE} svg").evaluate("one => one.clientWidth") < 700)
+    assert set(texts) - set(written(page, FAILURE)) <= {"0:15", "0:45", "1:15", "1:45", "2:15"}
+    page.emulate_media(media="screen")
+
+
+def test_faults_of_two_runs_are_drawn_over_one_another(opened: Opened) -> None:
+    page = opened("compared failures", 1280)
+    assert len(set(lines(page, FAILURE))) == 2
+    assert len(lines(page, FAILURE)) == 6
+    texts = written(page, FAILURE)
+    assert {"fault", "0 s", "+30 s", "succeeded/s", "failed/s", "p99, ms"} <= set(texts)
+    marks = [text.split(" (")[0] for text in texts if text[:2] in ("A:", "B:")]
+    assert sorted(marks) == ["A: p99 is back", "A: rate is back", "B: p99 is back", "B: rate is back"]
+    assert page.messages == []  # type: ignore[attr-defined]
 
 
 def test_tables_and_a_notice_are_visible_without_scripts(browser: Browser, pages: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from tests.unit.report import runs
 from tests.unit.report.runs import InMemory
+from tests.unit.report.sample_failures import simulated, with_faults
 from troop.bench.flows import cell_steps as flow
 from troop.bench.flows.cell_steps import Results
 from troop.bench.results.figures import FORMAT
@@ -77,7 +78,11 @@ def with_two_operations(document: Any) -> None:
     row |= {"timing": "response", "service": {"p50_ms": 1.5}}
 
 
-@pytest.mark.parametrize("change", [as_it_is, with_points, ended_early, with_two_operations])
+def with_a_fault(document: Any) -> None:
+    document["phases"] = [with_faults(simulated())]
+
+
+@pytest.mark.parametrize("change", [as_it_is, with_points, ended_early, with_two_operations, with_a_fault])
 def test_a_report_of_parts_is_the_same(change: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch) -> None:
     without, with_parts = stored(runs.archive(), change)
     expected = report(without)

@@ -190,10 +190,23 @@ function cellTables({ run, cells }, more) {
     empty.length > 0 && h("p", { class: "problem" }, `Nothing was measured${several ? ` in ${empty.map((cell) => cell.cell).join(", ")}` : ""}: no script recorded an operation in a measured time. The report has details.`),
     silent.length > 0 && h("p", { class: "problem" }, `No operation was recorded in ${silent.join(", ")}. The report has details.`),
     empty.length === cells.length && cells.length ? null : rows.length ? table("Measurements", columns, rows) : h("p", { class: "muted" }, run.ended_at ? "There are no results." : "No results yet. Each cell shows its results when it ends."),
+    faultTable(cells),
     h("div", { class: "buttons" }, absent.map((cell) => h("button", { type: "button", onclick: () => more(cell.cell) }, "Load results of ", cell.cell))),
     !isShort(cells) && [h("h2", {}, "Cells"), cells.length ? table("Cells of the run", cellColumns(cells, run.reason ?? ""), cells) : h("p", { class: "muted" }, "No cell has started.")],
     run.cost && bill(run.cost),
   ];
+}
+
+/** What planned faults did, and whether the file expects it; nothing without any, or from an older deployment. */
+function faultTable(cells) {
+  const rows = cells.flatMap((cell) => (cell.faults ?? []).map((fault) => ({ cell, fault })));
+  if (!rows.length) return null;
+  return [h("h2", {}, "Failure under load"), table("Planned faults", [
+    cells.length > 1 && { label: "Cell", cell: ({ cell }) => label(cell) },
+    { label: "Phase", cell: ({ fault }) => name([fault.phase, fault.setting].filter(Boolean).join(", ")) },
+    { label: "Verdict", cell: ({ fault }) => fault.verdict && badge(words(fault.verdict), kind(fault.verdict)) },
+    { label: "What happened", wide: true, cell: ({ fault }) => name(fault.sentence) },
+  ].filter(Boolean), rows)];
 }
 
 /** The points without results of phases that have results of other points: "measure.2". */

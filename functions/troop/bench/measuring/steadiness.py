@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from troop.bench.measuring.fault_windows import HOLD, Counted, percentile_ms
+from troop.bench.results.fault_windows import HOLD, Counted, percentile_ms
 
 SHORTEST = 10
 """The fewest seconds of a window before."""
@@ -16,7 +16,7 @@ SLOWER, SLOWER_MS = 1.25, 2.0
 """Times are like others if they are at most so many times as long, or so much longer: smaller differences are noise."""
 
 EVEN = 0.95
-"""The least part of the mean rate in any :data:`~troop.bench.measuring.fault_windows.HOLD` seconds before a fault."""
+"""The least part of the mean rate in any :data:`~troop.bench.results.fault_windows.HOLD` seconds before a fault."""
 
 
 def unsteady(every: Counted, begin: int, end: int, set_rate: float | None) -> str | None:

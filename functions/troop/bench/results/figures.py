@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from troop.bench.results.fault_curve import curve
 from troop.bench.results.operations import operations
 from troop.bench.results.series import partial_tools, series, use
 from troop.shared.version import VERSION
@@ -28,12 +29,14 @@ def figures(phase: Mapping[str, Any]) -> dict[str, Any]:
     """
     rows, totals = operations(phase)
     lines = [vars(one) for one in series(phase)]
+    by_second = curve(phase)
     return {
         "operations": rows,
         "totals": totals,
         "use": use(phase),
         "series": lines,
         "incomplete": partial_tools(phase),
+        **({"curve": by_second} if by_second else {}),
     }
 
 

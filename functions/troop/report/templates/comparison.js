@@ -34,6 +34,7 @@ function drawComparison() {
   const data = readData("chart-data");
   const ratios = document.getElementById("ratio-chart");
   if (ratios) drawRatios(ratios, data.rows, "throughput, B to A", data.fail_below);
+  drawOverlaidFailures(data.failures);
   const times = document.getElementById("times-chart");
   if (times) {
     const views = data.times.map((one) => ({

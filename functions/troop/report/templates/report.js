@@ -125,6 +125,7 @@ function drawReport() {
   const data = readData("chart-data");
   const ratios = document.getElementById("ratio-chart");
   if (ratios) drawRatios(ratios, data.baseline, "throughput, candidate to baseline", null);
+  drawFailures(data.failures);
   const scaling = document.getElementById("scaling-chart");
   if (scaling) {
     const views = data.scaling.map((one) => ({

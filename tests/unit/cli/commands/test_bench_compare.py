@@ -15,6 +15,7 @@ from cli.shared.errors import CliError, Exit
 from tests.unit.cli.bench.test_comparing import AFTER, BEFORE
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.reports import cell, operation, repeated, report
+from tests.unit.report import sample_failures as failing
 from tests.unit.report.reading import Read
 from troop.report.comparison import Comparison
 from troop.report.document import Report
@@ -35,6 +36,8 @@ KNOWN = {
     ),
     "before": report(SIDES["old"], BEFORE),
     "after": report(SIDES["new"], AFTER),
+    "calm": failing.report(*failing.sides()[0]).model_copy(update={"run": report([], BEFORE).run}),
+    "late": failing.report(*failing.sides()[1]).model_copy(update={"run": report([], AFTER).run}),
     "steps": report([cell(1, 300.0, "n3"), cell(2, 560.0, "n6", nodes={"servers": 6, "drivers": 2})], AFTER),
 }
 
@@ -206,6 +209,20 @@ def test_comparison_is_written_as_a_page(run: Run, tmp_path: Path) -> None:
     result = run("bench", "compare", OLD, NEW, "--html", str(tmp_path / "none" / "page.html"))
     assert result.exit_code == Exit.USAGE
     assert "cannot be written" in result.stderr
+
+
+def test_planned_faults_stand_side_by_side(run: Run, tmp_path: Path) -> None:
+    page, comment = tmp_path / "page.html", tmp_path / "comment.md"
+    result = run("bench", "compare", "calm", "late", "--html", str(page), "--markdown", str(comment))
+    assert result.exit_code == 0, result.output
+    lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert any(line.startswith("measure, stop 1 of servers A UNKNOWN 9.7 s 14.2 s 2") for line in lines)
+    assert any(line.startswith("- B BROKEN 24.7 s 29.7 s 5") for line in lines)
+    read = Read(page.read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " "))
+    assert read.row("B", "BROKEN")[2:5] == ["24.7 s", "29.7 s", read.row("B", "BROKEN")[4]]
+    assert len(read.data()["failures"][0]["sides"]) == 2
+    words = comment.read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " ")
+    assert "| `measure, stop 1 of servers` | UNKNOWN, rate back 9.7 s | BROKEN, rate back 24.7 s |" in words
 
 
 def test_a_regression_is_written_for_a_pull_request(run: Run, tmp_path: Path) -> None:

@@ -51,6 +51,22 @@ def test_point_without_an_operation_is_named(looking: Looking) -> None:
     expect(page.locator("main .problem")).to_have_text("No operation was recorded in write.2. The report has details.")
 
 
+def test_planned_faults_are_shown_with_their_verdicts(looking: Looking) -> None:
+    sentence = "1 of 6 servers stopped at 1:00: the rate was back after 10.6 s; 364 operations failed."
+    place = {"phase": "write", "point": None, "repeat": 1, "setting": "", "number": 1, "what": "stop 1 of servers"}
+    faults = [{**place, "verdict": verdict, "sentence": sentence} for verdict in ("HELD", "BROKEN", "UNKNOWN", None)]
+    looking.world.runs = {RUN: {"run": run(), "cells": [cell(1, "") | {"faults": faults}], "resources": []}}
+    page = looking.go(f"runs/{RUN}")
+    rows = page.get_by_role("table", name="Planned faults").get_by_role("row")
+    expect(rows).to_have_count(5)
+    for n, words in enumerate(("held", "broken", "unknown", ""), 1):
+        expect(rows.nth(n)).to_contain_text(re.compile(rf"write\s*{words}.*{re.escape(sentence)}"))
+    looking.world.runs = {RUN: {"run": run(), "cells": [cell(1, "")], "resources": []}}
+    looking.go(f"runs/{RUN}").reload()
+    expect(page.get_by_role("table", name="Measurements")).to_be_visible()
+    expect(page.get_by_role("table", name="Planned faults")).to_have_count(0)
+
+
 def test_output_of_a_failure_is_shown_once_with_its_lines(looking: Looking) -> None:
     why, output = "measure.py failed on i-0abc: exit code 1", "last lines of i-0abc:\nTraceback\n  line 7"
     failed = cell(1, "n3", "FAILED") | {"reason": f"{why}\n{output}"}

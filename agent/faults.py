@@ -160,8 +160,6 @@ class Victim:
             Lost: the agent must end; the fault that has begun is undone.
             AgentError: a fault cannot be undone, and the node cannot crash.
         """
-        if not self._faults:
-            say(f"{self._step}: no fault hits this node")
         try:
             self._tell()
             for fault in self._faults:

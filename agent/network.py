@@ -5,6 +5,7 @@ Both concern the packets that the node sends, also its answers. Those that reach
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import subprocess
 
@@ -65,8 +66,9 @@ def _begin(address: str, *words: str) -> None:
     _run("tc", "qdisc", "add", "dev", _interface(address), "root", "netem", "limit", _QUEUE, *words)
 
 
+@functools.lru_cache
 def _interface(address: str) -> str:
-    """Returns the interface with the node's address."""
+    """Returns the interface with the node's address. Asks once, because a program takes time at the fault's moment."""
     if ipaddress.ip_address(address).is_loopback:
         raise FaultError(f"the address {address} is one of the machine that this node shares with others")
     for line in _run("ip", "-oneline", "-4", "address", "show").splitlines():

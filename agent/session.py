@@ -121,6 +121,9 @@ class Session:
     def _suffer(self, phase: str, release: Release, clock: Clock | None) -> None:
         """Carries out the planned faults of a step that hit this node, whose role does not run the step's script."""
         node = self._place.identity.id
+        if not any(node in fault.nodes for fault in release.faults):
+            say(f"{phase}: no fault hits this node")
+            return
         stored = self._own_object(self._keys.fault(phase, node))
         victim = Victim(self._place, phase, self._rank, release, clock, stored.put, self._sleep)
         victim.carry_out()

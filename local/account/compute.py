@@ -95,6 +95,7 @@ def serve(config: Config, host: Host, drawn: Secrets, commands: RunCommand) -> s
         lock,
         node_environment(config, lambda instance_id: f"{url}{metadata.path_for(instance_id)}"),
         lambda instance_id: _put_into_service(instance_id, lock),
+        lambda instance_id: moto_termination.turn_off(instance_id, lock),
         may_register if config.views else lambda _instance: False,
     )
     return url

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from .reach import is_closed, reach_of
-from .runner import MARK
+from .runner import MARK, OFF_FILE
 
 _POLL_SECONDS = 0.1
 _RESERVATION_PORT = 45454
@@ -129,6 +129,7 @@ class Host:
         lock: threading.RLock,
         environment: Callable[[str], dict[str, str]],
         on_ready: Callable[[str], None],
+        on_off: Callable[[str], None],
         manages: Callable[[Any], bool],
     ) -> None:
         """Starts a thread that synchronises processes with moto's EC2 backend.
@@ -136,9 +137,10 @@ class Host:
         Args:
             environment: returns additional variables of an instance's process by its id.
             on_ready: called with the id of an instance that has become ready.
+            on_off: called with the id of an instance that has turned itself off.
             manages: checks whether the agent of an instance of moto may register with Systems Manager.
         """
-        self._on_ready = on_ready
+        self._reactions = {"ready": on_ready, "off": on_off}
         self._manages = manages
         if self.processes:
             self._environment = environment
@@ -173,7 +175,8 @@ class Host:
         script = directory / "user-data"
         script.write_bytes(_decoded(user_data) if user_data else _SLEEP)
         script.chmod(0o700)
-        (directory / "ready").unlink(missing_ok=True)
+        for mark in ("ready", OFF_FILE):
+            (directory / mark).unlink(missing_ok=True)
         environment = self._environment(instance_id)
         hosted = Hosted(self.address_for(instance), directory, environment, managed=self._manages(instance))
         if self._reach and is_closed(instance):
@@ -226,14 +229,13 @@ class Host:
                 hosted = self._hosted.get(report["id"])
                 if hosted is None:
                     continue
-                is_ready = report["event"] == "ready"
-                if is_ready:
+                if report["event"] == "ready":
                     hosted.state, hosted.ready_at = "ready", time.monotonic()
                 elif report["event"] == "exited" and hosted.state == "starting":
                     hosted.state = "ended"
                     print(f"{report['id']}: user data ended ({report['code']}) before it was ready", flush=True)
-            if is_ready:
-                self._on_ready(report["id"])
+            if reaction := self._reactions.get(report["event"]):
+                reaction(report["id"])
         _fail("the runner of the instances has ended")
 
 

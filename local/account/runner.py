@@ -6,12 +6,14 @@ argument is the account's process id. It reads and writes JSON lines:
 
   stdin   {"op": "start", "id", "address", "directory", "environment", "network", "kernel", "managed"}
           {"op": "stop", "id"}
-  stdout  {"event": "ready", "id"} · {"event": "exited", "id", "code"} · {"event": "stopped", "id"}
+  stdout  {"event": "ready", "id"} · {"event": "exited", "id", "code"} · {"event": "off", "id", "code"}
+          {"event": "stopped", "id"}
 
 The user data is the file `user-data` in the instance's directory. An instance is ready once its user data has started,
 or, if the user data mentions READY_FILE, once the file named by that variable exists. As on EC2, user data that ends
-does not end the instance. At the end of its stdin, the runner waits for the end of the account. Then it kills every
-process with the account's mark in its environment.
+does not end the instance, unless the file `off` in its directory says that the instance has turned itself off. At the
+end of its stdin, the runner waits for the end of the account. Then it kills every process with the account's mark in
+its environment.
 """
 
 from __future__ import annotations
@@ -35,6 +37,8 @@ from . import kernels
 from .network import NetworkError, Networks, enter
 
 MARK = "TROOP_LOCAL_RUN"
+OFF_FILE = "off"
+"""In an instance's directory: its user data, or its kernel, ends because the instance has turned itself off."""
 _PR_SET_PDEATHSIG = 1
 _END_SECONDS = 20
 """Seconds in which the account and killed processes must end, also on a busy machine."""
@@ -152,7 +156,8 @@ class Runner:
                 _report("ready", instance_id)
             if not running.exited and running.process and running.process.poll() is not None:
                 running.exited = True
-                _report("exited", instance_id, code=running.process.returncode)
+                event = "off" if (running.directory / OFF_FILE).exists() else "exited"
+                _report(event, instance_id, code=running.process.returncode)
         return any(not running.ready and not running.exited for running in self.instances.values())
 
     def trim_consoles(self) -> None:

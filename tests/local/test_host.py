@@ -71,6 +71,29 @@ def test_daemons_end_with_their_instance(fleet: Fleet) -> None:
     eventually(lambda: not alive(daemon))
 
 
+CRASHES = """#!/bin/sh
+setsid sleep 4242 &
+echo $! > daemon
+touch "$READY_FILE"
+while [ ! -e crash ]; do sleep 0.1; done
+touch off
+kill -9 $$
+"""
+
+
+@pytest.mark.parametrize(("behaviour", "after"), [("terminate", "terminated"), ("stop", "stopped")])
+def test_an_instance_that_turns_itself_off_is_lost_as_on_ec2(fleet: Fleet, behaviour: str, after: str) -> None:
+    template = fleet.template(CRASHES, InstanceInitiatedShutdownBehavior=behaviour)
+    group = fleet.group(1, LaunchTemplate={"LaunchTemplateId": template, "Version": "$Latest"})
+    (instance,) = fleet.in_service(group, 1)
+    daemon = int((fleet.directory(instance) / "daemon").read_text())
+    (fleet.directory(instance) / "crash").touch()
+    eventually(lambda: fleet.instance(instance)["State"]["Name"] == after)
+    assert fleet.instance(instance)["StateReason"]["Code"] == "Client.InstanceInitiatedShutdown"
+    eventually(lambda: not alive(daemon))
+    eventually(lambda: fleet.members(group).keys() - {instance})
+
+
 def test_the_environment_is_minimal(fleet: Fleet) -> None:
     group = fleet.group(1, DAEMON)
     (instance,) = fleet.in_service(group, 1)

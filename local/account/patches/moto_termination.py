@@ -6,6 +6,7 @@ moto terminates it within the call, and deletes a security group that is in use.
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -15,10 +16,15 @@ from moto.ec2.models.security_groups import SecurityGroupBackend
 
 from ..delays import Delays
 from ..service_events import events
+from ..subjects import backend
 from ._wrap import wrap
 
 USER_SHUTDOWN = "Client.UserInitiatedShutdown"
 """EC2's state reason of an instance that a caller has terminated."""
+
+
+OWN_SHUTDOWN = "Client.InstanceInitiatedShutdown"
+"""EC2's state reason of an instance that has turned itself off."""
 
 
 def apply(delays: Delays) -> None:
@@ -48,6 +54,19 @@ def apply(delays: Delays) -> None:
         if group is not None and (_in_use(self, group) or _referenced(self, group)):
             raise DependencyViolationError(f"resource {group.id} has a dependent object")
         return original(self, name, group_id)
+
+
+def turn_off(instance_id: str, lock: threading.RLock) -> None:
+    """Stops or terminates an instance that has turned itself off, as its shutdown behaviour says."""
+    with lock:
+        instance: Any = backend("ec2").get_instance_by_id(instance_id)
+        if instance is None or instance.state != "running":
+            return
+        ec2, behaviour = backend("ec2"), instance.instance_initiated_shutdown_behavior
+        end = ec2.terminate_instances if behaviour == "terminate" else ec2.stop_instances
+        end([instance_id])
+        instance.state_reason = StateReason(f"{OWN_SHUTDOWN}: Instance initiated shutdown", OWN_SHUTDOWN)
+        backend("autoscaling").notify_terminate_instances([instance_id])
 
 
 def _in_use(backend: Any, group: Any) -> bool:

@@ -237,6 +237,15 @@ def test_faults_of_other_nodes_and_units_do_not_concern_a_node(node: Node) -> No
     assert node.over() == 0
 
 
+def test_a_node_that_no_fault_hits_goes_on_at_once(node: Node) -> None:
+    left = begin(node, {"method": "stop"})
+    hit(node, "stop", after=PATIENCE, nodes=["i-another"])
+    node.barrier("last", script="last.py")
+    assert node.summary("last")["outcome"] == "ok"
+    assert all(map(alive, left.values()))
+    assert not [name for name in node.account.objects if "/faults/" in name]
+
+
 def victim(place: Place, put: Any, *faults: Fault, clock: Clock | None = None) -> Victim:  # noqa: F811
     release = Release("none", 300, 0, 60, time.time(), faults=faults)
     return Victim(place, "measure", 0, release, clock, put)

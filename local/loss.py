@@ -58,7 +58,7 @@ RING = Trial(
                 "expect": {"rate": 0.5, "share": 0.9, "rate_back_within": "20s", "failed_at_most": 500},
             }
         ],
-        "parameters.rate": 200,
+        "parameters.rate": 100,
         "parameters.exact": False,
     },
 )

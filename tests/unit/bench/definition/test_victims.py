@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,6 +38,27 @@ CHOSEN = [
 def test_a_fault_hits_these_and_says_so(fault: PlannedFault, ids: str, text: str) -> None:
     assert " ".join(one.id for one in victims(fault, ROSTER, MEASURE)) == ids
     assert fault.text == text
+
+
+EARLIER = [
+    ("crash", "stop", "i-s4", "i-s2 i-w1"),
+    ("crash", "script", "i-s4", "i-s2 i-w1"),
+    ("stop", "stop", "i-s4", "i-s2 i-w1"),
+    ("stop", "pause", "i-s4", "i-s2 i-w1"),
+    ("stop", "script", "i-s5", "i-s2 i-w1"),
+    ("pause", "stop", "i-s5", "i-s2 i-w1"),
+    ("pause", "pause", "i-s5", "i-s5 i-s2 i-w1"),
+    ("script", "crash", "i-s5", "i-s2 i-w1"),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "hit", "later"), EARLIER)
+def test_nodes_that_earlier_faults_have_ended_are_not_hit_again(first: str, second: str, hit: str, later: str) -> None:
+    methods = ((first, "servers", None), (second, "servers", None), ("cut", None, 3))
+    faults = tuple(PlannedFault(n, method, role, zone=zone) for n, (method, role, zone) in enumerate(methods))
+    phase = replace(MEASURE, faults=faults)
+    chosen = [" ".join(one.id for one in victims(fault, ROSTER, phase)) for fault in faults]
+    assert chosen == ["i-s5", hit, later]
 
 
 @given(st.permutations(NODES), st.sampled_from([fault for fault, _, _ in CHOSEN]))

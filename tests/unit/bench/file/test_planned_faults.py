@@ -78,6 +78,8 @@ ACCEPTED = [
     [{"at": 60, "unit": "web"}],
     [{"at": 60, "unit": "web", "method": "crash"}],
     [{**STOP, "at": 10 + 20 * n} for n in range(3)],
+    [{**STOP, "at": 290}],
+    [{**PAUSE, "at": 260}],
 ]
 
 
@@ -86,6 +88,11 @@ def test_a_right_fault_is_accepted(faults: list[Any]) -> None:
     document = broken(*faults)
     SCHEMA.validate(document)
     assert len(read(document, FILES).phase("measure").faults) == len(faults)
+
+
+def test_a_phase_is_accepted_up_to_its_limits() -> None:
+    assert read(broken(STOP, measured="24m", warm_up="60s", timeout="1h"), FILES)
+    assert read(broken({**SCRIPT, "for": 5}, repeat=2, between=BETWEEN), FILES)
 
 
 _NO_END = "another one in a phase with {}, in which each fault has an end"
@@ -172,6 +179,14 @@ def test_a_wrong_fault_is_refused_at_its_place(document: dict[str, Any], where: 
 def test_a_phase_that_measures_nothing_has_no_faults() -> None:
     (problem,) = problems(changed(phases__0__faults=[STOP], sizes={}), files=FILES)
     assert (problem.where, problem.allowed) == ("phases.0.faults", "left out in a phase that measures nothing")
+
+
+def test_a_zone_is_one_of_the_role_that_the_fault_hits() -> None:
+    document = broken({"at": 60, "role": "web", "zone": 2, "method": "stop"})
+    document["fleets"]["web"] = {"count": 4, "instance_type": "c7g.large", "zones": 1}
+    assert [one.where for one in problems(document, files=FILES)] == ["phases.1.faults.0.zone"]
+    document["fleets"]["web"]["zones"] = 2
+    assert read(document, FILES)
 
 
 def test_faults_of_a_file_with_other_problems_are_checked_too() -> None:

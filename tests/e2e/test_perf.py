@@ -20,6 +20,7 @@ SMALL = {
     "compare": ("--comparisons 5 --workers 1", r"\nsame nodes, paired +5 +85 "),
     "decide": ("--units 50 --repeat 1", r"night: outside the window"),
     "events_page": ("--events 50", r"the original's, of all +50"),
+    "failure": ("--windows 1 --rates 20", r"\na stall of 2 s +0 %"),
     "history_page": ("--series 3 --nights 30", r"\n +3 +30 +\d"),
     "jmeter": ("--samples 2000 --pairs 1 --alone", r"Troop's collector +[\d.]+"),
     "live": ("--operations 1 --repeat 1", r"\n +1 +[\d.]+"),

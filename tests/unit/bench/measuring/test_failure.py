@@ -17,17 +17,17 @@ from troop.bench.measuring import failure
 from troop.bench.measuring.failure import FAILED, REFUSED, Happened, Load
 from troop.measure.operations import UNFINISHED, Operation
 
-SECONDS = 60.0
+SECONDS, RATE = 60.0, 200
 
 
 def lost(at: float, until: float, micros: int = 400_000) -> list[Request]:
     """A load of which half fails from a moment on; the other half is slow for three seconds more."""
-    rest = [one._replace(kind="reset") if n % 2 else one for n, one in enumerate(steady(until, since=at))]
-    slow = [one._replace(micros=micros) for one in steady(until + 3, since=until)]
-    return [*steady(at), *rest, *slow, *steady(SECONDS, since=until + 3)]
+    rest = [one._replace(kind="reset") if n % 2 else one for n, one in enumerate(steady(until, RATE, since=at))]
+    slow = [one._replace(micros=micros) for one in steady(until + 3, RATE, since=until)]
+    return [*steady(at, RATE), *rest, *slow, *steady(SECONDS, RATE, since=until + 3)]
 
 
-def entry(requests: list[Request], happened: Happened, set_rate: float | None = 20) -> dict[str, Any]:
+def entry(requests: list[Request], happened: Happened, set_rate: float | None = RATE) -> dict[str, Any]:
     (one,) = failure.entries([happened], load(requests, SECONDS, set_rate))
     return one
 
@@ -81,7 +81,7 @@ def test_windows_are_those_of_the_drivers_logs(
 
 def test_operations_of_the_second_of_the_fault_belong_to_the_window_during() -> None:
     requests = [
-        *steady(SECONDS),
+        *steady(SECONDS, RATE),
         Request(29.99, kind="early"),
         Request(30.1, kind="reset"),
         Request(30.9, kind="reset"),
@@ -89,7 +89,7 @@ def test_operations_of_the_second_of_the_fault_belong_to_the_window_during() -> 
     windows = entry(requests, stopped(30.5))["windows"]
     assert [windows[name]["errors"] for name in ("before", "during", "after")] == [{"early": 1}, {"reset": 2}, {}]
     assert [windows[name]["from"] for name in ("before", "during", "after")] == [-30.5, -0.5, 0.5]
-    assert [windows[name]["count"] for name in ("before", "during", "after")] == [600, 20, 580]
+    assert [windows[name]["count"] for name in ("before", "during", "after")] == [6000, 200, 5800]
 
 
 def test_several_faults_each_have_the_operations_up_to_the_next() -> None:
@@ -117,15 +117,15 @@ def test_rate_and_p99_are_back_separately_and_the_rest_is_counted() -> None:
     one = entry(lost(20.25, 30.25), stopped(20.25))
     assert one["back"] == {"rate_s": 10.75, "p99_s": 13.75}
     assert one["sentence"] == (
-        "1 of 3 servers stopped at 0:20: the rate was back after 10.8 s, p99 after 13.8 s; 100 operations failed."
+        "1 of 3 servers stopped at 0:20: the rate was back after 10.8 s, p99 after 13.8 s; 1,000 operations failed."
     )
-    assert (one["failed"], one["unfinished"], one["fewer"], one["fewer_is_estimate"]) == (100, 0, 100, False)
-    assert (one["verdict"], one["reasons"], one["rate_before"]) == (None, [], 20)
+    assert (one["failed"], one["unfinished"], one["fewer"], one["fewer_is_estimate"]) == (1000, 0, 1000, False)
+    assert (one["verdict"], one["reasons"], one["rate_before"]) == (None, [], RATE)
     assert [one["windows"][name]["seconds"] for name in ("before", "during", "after")] == [20, 14, 26]
 
 
 def test_a_fault_that_nobody_notices() -> None:
-    one = entry(steady(SECONDS), stopped(20.5, lasts=10), set_rate=None)
+    one = entry(steady(SECONDS, RATE), stopped(20.5, lasts=10), set_rate=None)
     assert one["back"] == {"rate_s": 0, "p99_s": 0}
     assert one["windows"]["during"]["seconds"] == 11, "it lasts until its end"
     assert (one["fewer"], one["fewer_is_estimate"]) == (0, True)
@@ -146,17 +146,17 @@ def test_a_rate_that_falls_again_is_not_back() -> None:
 
 def test_unfinished_operations_are_apart_from_those_that_failed() -> None:
     one = entry([*lost(20, 25), *[Request(59.9, kind=UNFINISHED)] * 3], stopped(20))
-    assert (one["failed"], one["unfinished"]) == (50, 3)
-    assert one["sentence"].endswith("; 50 operations failed, and 3 did not end.")
+    assert (one["failed"], one["unfinished"]) == (500, 3)
+    assert one["sentence"].endswith("; 500 operations failed, and 3 did not end.")
 
 
 def test_errors_without_a_kind_by_second_have_the_only_kind_or_are_others() -> None:
     """Some scripts count errors by second, and not their kinds."""
     operation = recorded(lost(20, 25), SECONDS)
     operation.per_second.kinds = None
-    for errors, kind in (({"reset": 50}, "reset"), ({"reset": 49, "tls": 1}, "other")):
+    for errors, kind in (({"reset": 500}, "reset"), ({"reset": 499, "tls": 1}, "other")):
         (one,) = failure.entries([stopped(20)], Load([replace(operation, errors=errors)], BEGIN, SECONDS))
-        assert one["windows"]["during"]["errors"] == {kind: 50}
+        assert one["windows"]["during"]["errors"] == {kind: 500}
 
 
 # ------------------------------------------------------------------ verdicts
@@ -165,16 +165,16 @@ def test_errors_without_a_kind_by_second_have_the_only_kind_or_are_others() -> N
 @pytest.mark.parametrize(
     ("expect", "verdict", "reasons"),
     [
-        (Expectation(rate=0.6, rate_back_within=11, p99_back_within=14, failed_at_most=100), "HELD", []),
+        (Expectation(rate=0.6, rate_back_within=11, p99_back_within=14, failed_at_most=1000), "HELD", []),
         (Expectation(rate_back_within=10), "BROKEN", ["rate back after 10.8 s; expected within 10 s"]),
         (Expectation(p99_back_within=13), "BROKEN", ["p99 back after 13.8 s; expected within 13 s"]),
-        (Expectation(failed_at_most=99), "BROKEN", ["100 operations failed; expected at most 99"]),
+        (Expectation(failed_at_most=999), "BROKEN", ["1,000 operations failed; expected at most 999"]),
         (
-            Expectation(rate=0.7, failed_at_most=99),
+            Expectation(rate=0.7, failed_at_most=999),
             "BROKEN",
             [
                 "64.3% of the rate before during the fault; expected at least 70.0%",
-                "100 operations failed; expected at most 99",
+                "1,000 operations failed; expected at most 999",
             ],
         ),
         (Expectation(share=0.4, rate_back_within=1), "HELD", []),
@@ -193,9 +193,11 @@ def test_the_verdict_is_on_the_expectation(expect: Expectation, verdict: str, re
 )
 def test_missing_recovery_is_broken_if_the_window_was_long_enough(within: int, verdict: str) -> None:
     """The rate never comes back in the 40 s that are measured; the last 5 s do not tell."""
-    one = entry([one for one in steady(SECONDS) if one.ended < 20], stopped(20, Expectation(rate_back_within=within)))
+    one = entry(
+        [one for one in steady(SECONDS, RATE) if one.ended < 20], stopped(20, Expectation(rate_back_within=within))
+    )
     assert one["verdict"] == verdict
-    assert (one["failed"], one["fewer"]) == (0, 800)
+    assert (one["failed"], one["fewer"]) == (0, 8000)
 
 
 @pytest.mark.parametrize(
@@ -235,4 +237,4 @@ def test_no_figure_is_stated_after_an_unsteady_window() -> None:
     """A loaded machine fakes it: the load was disturbed before the fault."""
     one = entry([one for one in lost(20, 30) if not 5 < one.ended < 8], stopped(20, Expectation(failed_at_most=9)))
     assert (one["verdict"], set(figures(one)), one["rate_before"]) == ("UNKNOWN", {None}, None)
-    assert one["reasons"] == ["the rate before was 85.0% of the set rate of 20/s"]
+    assert one["reasons"] == ["the rate before was 85.0% of the set rate of 200/s"]

@@ -60,7 +60,7 @@ _UNUSED_UTILITIES = (
 SIZE_LIMIT = 30_000_000
 """The most bytes of code and all layers, unzipped, with byte code. It limits cold starts, far below Lambda's 250 MB."""
 
-_SCHEME = "6"
+_SCHEME = "7"
 """A part of every name in the store: increase it when installing, pruning, compiling or archiving changes."""
 _LAMBDA_WHEELS = (
     *("--platform", "manylinux2014_aarch64", "--implementation", "cp"),
@@ -212,8 +212,9 @@ def _superfluous(site: Path) -> Iterator[Path]:
     swagger = "aws_lambda_powertools/event_handler/openapi/swagger_ui/*.min.*"  # a page that the API does not serve
     utilities = (f"aws_lambda_powertools/utilities/{name}" for name in _UNUSED_UTILITIES)
     earlier = ("pydantic/v1", "pydantic/mypy.py")  # pydantic's first version for old code, and a plugin of a checker
+    unread = ("*.dist-info/sboms", "dateutil/zoneinfo")  # bills of materials, and zones for systems without any
     # Scripts in bin name the interpreter.
-    for pattern in ("bin", "*/tests", "**/__pycache__", swagger, *utilities, *earlier, *records):
+    for pattern in ("bin", "*/tests", "**/__pycache__", swagger, *utilities, *earlier, *unread, *records):
         yield from list(site.glob(pattern))
     for names in list(site.glob("holidays/locale/*")):
         if names.name != HOLIDAY_LANGUAGE:

@@ -126,7 +126,7 @@ class PlannedFault:
         metadata=key(
             "The unit of the account of which it hits an instance",
             _UNIT,
-            "The deployment and the unit's policy must allow it.",
+            "The setting `troop:under_load` and the unit's policy must allow it.",
             omit=True,
         ),
     )

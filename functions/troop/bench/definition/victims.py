@@ -15,9 +15,6 @@ def victims(fault: PlannedFault, roster: Roster, phase: Phase) -> tuple[Member, 
 
     Nodes that earlier faults of the phase have crashed are not hit again, and those that they have stopped only by
     scripts. Zones count among those of the roles that it can hit, in the order of their names.
-
-    Args:
-        roster: of the nodes that earlier phases have left.
     """
     gone: set[str] = set()
     for earlier in takewhile(lambda one: one != fault, phase.faults):

@@ -15,6 +15,7 @@ from troop.bench.definition.planned_fault import (
     METHODS,
     SCRIPT,
     SLOW,
+    STOP,
     Expectation,
     PlannedFault,
 )
@@ -180,28 +181,39 @@ def _moments(place: Place, phase: Any) -> Iterator[Problem]:
 def without_victims(phases: Iterable[Any], fleets: Mapping[str, Any]) -> Iterator[Problem]:
     """Lists faults for which there are not enough nodes, see :func:`troop.bench.definition.victims.victims`.
 
+    That does not know the nodes that earlier phases have crashed, so a phase with crashes is the last with faults on
+    nodes.
+
     Args:
         phases: all phases in the file.
         fleets: all fleets in the file, by role.
     """
-    crashed: Counter[str] = Counter()
+    crashes = ""
     for number, phase in enumerate(phases):
-        stopped: Counter[str] = Counter()
-        for n, fault in enumerate(phase.faults):
-            at, role = ("phases", number, "faults", n), fault.role
-            others = [fleets[one].zones for one in fleets if one not in phase.roles and role in (None, one)]
-            if fault.unit is None and others and (fault.zone or 0) > max(others):
-                allowed = f"at most {max(others)}, the number of zones of these nodes"
-                yield Problem((*at, "zone"), f"is {fault.zone}", allowed)
-            if (fleet := fleets.get(role)) is None:
-                continue
-            gone = crashed[role] + (0 if fault.method == SCRIPT else stopped[role])
-            count, left, where = fault.count or 1, fleet.count - gone, f"nodes of {role}"
-            if fault.zone is not None:
-                left, where = min(left, fleet.count // fleet.zones), f"{where} in each zone"
-            if count > left:
-                earlier = " that earlier faults leave" if gone else ""
-                message = f"is {count}{' by default' if fault.count is None else ''}"
-                yield Problem((*at, "count"), message, f"at most {max(left, 0)}, the {where}{earlier}")
-            if fault.method in LASTING:
-                (crashed if fault.method == CRASH else stopped)[role] += count
+        on_nodes = [fault for fault in phase.faults if fault.unit is None]
+        if crashes and on_nodes:
+            allowed = f"within the phase {crashes}, because that one crashes nodes"
+            yield Problem(("phases", number, "faults"), "is set", allowed)
+        yield from _too_few(("phases", number), phase, fleets)
+        crashes = crashes or (phase.name if any(fault.method == CRASH for fault in on_nodes) else "")
+
+
+def _too_few(place: Place, phase: Any, fleets: Mapping[str, Any]) -> Iterator[Problem]:
+    gone: Counter[tuple[str, str]] = Counter()
+    for n, fault in enumerate(phase.faults):
+        at, role, zone = (*place, "faults", n), fault.role, fault.zone
+        others = [fleets[one].zones for one in fleets if one not in phase.roles and role in (None, one)]
+        if fault.unit is None and zone is not None and zone > max(others, default=zone):
+            yield Problem((*at, "zone"), f"is {zone}", f"at most {max(others)}, the number of zones of these nodes")
+        if (fleet := fleets.get(role)) is None:
+            continue
+        earlier = gone[role, CRASH] + (0 if fault.method == SCRIPT else gone[role, STOP])
+        count, left, where = fault.count or 1, fleet.count - earlier, f"nodes of {role}"
+        if zone is not None:
+            left, where = min(left, fleet.count // fleet.zones), f"{where} in each zone"
+        if count > left:
+            message = f"is {count}{' by default' if fault.count is None else ''}"
+            leave = " that earlier faults leave" if earlier else ""
+            yield Problem((*at, "count"), message, f"at most {max(left, 0)}, the {where}{leave}")
+        if fault.method in LASTING:
+            gone[role, fault.method] += count

@@ -14,7 +14,6 @@ from infra.bench_data import BenchData
 from infra.bench_permissions import (
     ARTIFACT_OBJECTS,
     REGISTRATIONS,
-    REPORTS,
     RUN_OBJECTS,
     execution_arns,
     live_view,
@@ -27,7 +26,10 @@ from troop.shared.state_keys import BENCH_WRITERS
 from troop.shared.tables import RUNS_BY_NAME, RUNS_BY_TIME
 from troop.shared.targets import parse_allowed
 
-LOOKED_FOR = (in_any_run("report.*"), in_any_run("definition.json"))
+READ_REPORTS = in_any_run("report.*")
+"""Reports of all forms in one pattern: IAM limits the characters of a role's permissions."""
+
+LOOKED_FOR = (READ_REPORTS, in_any_run("definition.json"))
 """Objects that show whether a report exists, and whether anything is stored of the run."""
 
 
@@ -47,7 +49,7 @@ def api(
     finding reports, signing their addresses, and having them made again; watching what runs do.
 
     Args:
-        called: functions that it calls asynchronously.
+        called: functions that it calls.
         images, snapshots: as in :func:`infra.launch_permissions.launch`.
         targets: the allowed targets, as in the settings.
         is_own_network: whether the deployment has created the nodes' network, and so knows its routes.
@@ -65,7 +67,7 @@ def api(
         ),
         allow(["states:StopExecution"], *(execution_arns(stack, one) for one in workflows)),
         allow(["autoscaling:DescribeScalingActivities"], "*"),
-        allow(["s3:GetObject"], *(data.results.arn_for_objects(keys) for keys in (*REPORTS, REGISTRATIONS))),
+        allow(["s3:GetObject"], *(data.results.arn_for_objects(keys) for keys in (READ_REPORTS, REGISTRATIONS))),
         *live_view(data, *LOOKED_FOR, REGISTRATIONS),
         *(allow(["lambda:InvokeFunction"], function.function_arn) for function in called),
     ]
@@ -75,12 +77,17 @@ def start(
     data: BenchData,
     state: dynamodb.ITable,
     workflow: sfn.StateMachine,
+    request: lambda_.IFunction | None,
     images: Sequence[str],
     snapshots: Sequence[str],
     targets: Sequence[str],
     is_own_network: bool,
 ) -> list[iam.PolicyStatement]:
-    """Allows admitting scheduled runs, as :func:`api` allows admitting others, and recording the outcomes."""
+    """Allows admitting scheduled runs, as :func:`api` allows admitting others, and recording the outcomes.
+
+    Args:
+        request: the function that knows which units may be hit; None if benchmarks may hit none.
+    """
     return [
         record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
         allow(["dynamodb:GetItem", "dynamodb:BatchGetItem"], state.table_arn),
@@ -89,6 +96,7 @@ def start(
         allow(["s3:GetObject"], data.results.arn_for_objects(ARTIFACT_OBJECTS)),  # whether one exists
         *_looks_up(images, snapshots, targets, is_own_network),
         allow(["states:StartExecution"], workflow.state_machine_arn),
+        *([allow(["lambda:InvokeFunction"], request.function_arn)] if request else []),
     ]
 
 

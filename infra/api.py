@@ -86,7 +86,8 @@ GRANTS = (
         "operators",
         ("POST /terminations", "POST /simianarmy/api/v1/chaos"),
         "terminating an instance on demand, also for clients of the original Chaos Monkey. `troop:on_demand` false "
-        "refuses both to everybody",
+        "refuses both to everybody. With `troop:under_load`, the first also decides who may start or schedule "
+        "benchmarks that hit units",
     ),
     Grant(
         "authors of benchmarks",

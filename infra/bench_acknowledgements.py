@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from constructs import IConstruct
 
+from infra.admission_permissions import READ_REPORTS
 from infra.bench_permissions import (
     ARTIFACT_OBJECTS,
     DATA_OBJECTS,
     REGISTRATIONS,
-    REPORTS,
     ROSTERS,
     RUN_OBJECTS,
     WATCHED,
@@ -125,7 +125,7 @@ def _role_findings(benchmarks: Benchmarks, functions: Functions) -> Iterator[tup
     yield functions.roles["reaper"], [f"{benchmark_executions}:*", f"{fleet_executions}:*"], _EXECUTIONS
     yield functions.roles["report"], [runs, *(f"{results}/{keys}" for keys in WRITTEN_BY_REPORT)], _OBJECTS
     yield functions.roles["api"], [runs, artifacts, registrations], _OBJECTS
-    yield functions.roles["api"], [f"{results}/{keys}" for keys in REPORTS], _OBJECTS
+    yield functions.roles["api"], [f"{results}/{READ_REPORTS}"], _OBJECTS
     for name in ("api", "widgets"):
         yield functions.roles[name], [f"{results}/{keys}" for keys in WATCHED], _OBJECTS
     yield functions.roles["api"], [f"{benchmark_executions}:*", f"{fleet_executions}:*"], _EXECUTIONS

@@ -43,8 +43,6 @@ REGISTRATIONS = in_any_run(f"{FLEET_CELL}/nodes/*")
 ROSTERS = in_any_run(f"{FLEET_CELL}/roster.json")
 """Objects of standing fleets, which have one cell."""
 
-REPORTS = (in_any_run(REPORT_HTML), in_any_run(REPORT_JSON))
-
 LIVE_SUMMARIES = in_any_cell("live/*")
 CELL_ROSTERS = in_any_cell("roster.json")
 MERGED = in_any_run(LIVE)
@@ -57,7 +55,7 @@ OWNED = {
     "StringEquals": {f"aws:ResourceTag/{DEPLOYMENT_TAG}": cdk.Aws.STACK_NAME},
     "Null": {f"aws:ResourceTag/{RUN_TAG}": "false"},
 }
-WRITTEN_BY_REPORT = (*REPORTS, in_any_run(RECORD))
+WRITTEN_BY_REPORT = tuple(map(in_any_run, (REPORT_HTML, REPORT_JSON, RECORD)))
 
 
 def describe_resources() -> iam.PolicyStatement:

@@ -77,6 +77,7 @@ class Benchmarks(Construct):
         self.images, self.snapshots = settings.chaos.allowed_images, settings.chaos.allowed_snapshots
         self.targets = settings.chaos.allowed_targets
         self.own_data = settings.chaos.own_data
+        self._request = request
         self.functions = make_bench_functions(
             functions,
             data,
@@ -101,7 +102,7 @@ class Benchmarks(Construct):
             data=self.data,
             functions=functions,
             schedules=schedules,
-            statements=admission_permissions.start(self.data, data.state, self.benchmark, *self._allowed),
+            statements=admission_permissions.start(self.data, data.state, self.benchmark, request, *self._allowed),
             environment={
                 Variable.RUNS_TABLE: self.data.runs.table_name,
                 Variable.STATE_TABLE: data.state.table_name,
@@ -109,6 +110,7 @@ class Benchmarks(Construct):
                 Variable.BENCHMARK_MACHINE: self.benchmark.state_machine_arn,
                 Variable.TEARDOWN_MACHINE: self.teardown.state_machine_arn,
                 **self.network.environment(),
+                **self._environment_of_request(),
             },
         )
         self.ended = self._hear_of_ends(schedules)
@@ -125,12 +127,16 @@ class Benchmarks(Construct):
             Variable.REPORT_FUNCTION: self.functions.report.function_arn,
             **self.network.environment(),
             **self.scheduled.environment_of_api(),
+            **self._environment_of_request(),
         }
+
+    def _environment_of_request(self) -> dict[Variable, str]:
+        return {Variable.REQUEST_FUNCTION: self._request.function_arn} if self._request else {}
 
     def permissions_of_api(self) -> list[iam.PolicyStatement]:
         """Returns the permissions of the API's function on these resources."""
         stack, workflows = cdk.Stack.of(self), [self.benchmark, self.fleet]
-        called = [self.functions.fleet, self.functions.report]
+        called = [self.functions.fleet, self.functions.report, *([self._request] if self._request else [])]
         runs = admission_permissions.api(stack, self.data, workflows, self.teardown, called, *self._allowed)
         return [*runs, *self.scheduled.permissions_of_api()]
 

@@ -158,10 +158,10 @@ def _route(route: str, operation: Mapping[str, Any], schemas: Mapping[str, Any])
     method, _, path = route.partition(" ")
     resource = re.sub(r"\{\w+\}", "*", path)
     body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
-    schema = body.get("$ref", "").rpartition("/")[2]
+    schema = " or ".join(f"`{one['$ref'].rpartition('/')[2]}`" for one in body.get("oneOf", [body]) if "$ref" in one)
     answers = {code: one["description"] for code, one in sorted(operation["responses"].items())}
     rows = [(f"`{one['name']}`", _parameter(one, schemas)) for one in operation.get("parameters", [])]
-    rows += [("body", f"`{schema}` of [openapi.json](openapi.json)")] if schema else []
+    rows += [("body", f"{schema} of [openapi.json](openapi.json)")] if schema else []
     rows += [(code, text) for code, text in answers.items() if _USUAL.get(code) != text]
     return "\n".join(
         [

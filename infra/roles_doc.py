@@ -155,7 +155,7 @@ UNDER_LOAD: Mapping[str, tuple[str, str]] = {
     "Request": (
         "Request",
         "claims what a benchmark requests, if the guards allow it and the unit's owner agrees, and reads the event. "
-        "Only Cell calls it. It cannot terminate anything",
+        "Only Cell requests hits; API and Start ask it which units may be hit. It cannot terminate anything",
     ),
 }
 

@@ -12,6 +12,7 @@ from cli.bench.files import Source
 from cli.client.bench_client import BenchClient, RefusedFileError
 from cli.shared.errors import CliError
 from troop.bench.admission import merging
+from troop.bench.admission.units import units_of
 from troop.bench.definition.money import shown
 from troop.bench.records.line import Line
 from troop.shared.formatting import counted, duration
@@ -84,14 +85,16 @@ def detects(client: BenchClient, source: Source, cost_estimate: Mapping[str, Any
 def start(
     client: BenchClient, source: Source, size: str | None, changes: Mapping[str, Any], key: str
 ) -> tuple[dict[str, Any], bool]:
-    """Starts a run; its artifacts must be staged.
+    """Starts a run; its artifacts must be staged. First permits it to hit the units that it names.
 
     Returns:
         The run, and whether it was already on record.
 
     Raises:
-        CliError: as :func:`estimate`.
+        CliError: as :func:`estimate`; or the caller may not terminate on demand.
     """
+    if units := units_of(source.plan):
+        client.permit(key, units)
     try:
         return client.start_run({**_request(source, size, changes), "key": key})
     except RefusedFileError as refused:

@@ -74,6 +74,26 @@ class BenchClient:
         body, status = self._again("POST", "benchmarks", request)
         return body, status == 200
 
+    def permit(self, key: str, units: Sequence[str]) -> None:
+        """Permits a benchmark to hit units for an hour (POST /terminations), which hits nothing. Retries.
+
+        Args:
+            key: of the run, or the name of the schedule.
+
+        Raises:
+            CliError: FORBIDDEN, the caller may not terminate on demand; or as for other requests.
+        """
+        answer = self.calls.again("POST", "terminations", {"benchmark": key, "units": list(units)})
+        if answer.status == 201:
+            return
+        refusal = self._refusal(answer, "POST", "terminations")
+        if refusal.code is not Exit.FORBIDDEN:
+            raise refusal
+        named = ", ".join(units)
+        raise CliError(
+            Exit.FORBIDDEN, f"the benchmark hits {named}, which needs the right to terminate on demand: {refusal}"
+        )
+
     def estimate(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Estimates what a run would cost (POST /benchmarks/estimate). Retries."""
         return self._again("POST", "benchmarks/estimate", request)[0]

@@ -16,6 +16,7 @@ from cli.client.connection import connection
 from cli.shared import aws, listings, show
 from cli.shared.errors import CliError, Exit
 from cli.shared.listings import Column
+from troop.bench.admission.units import units_of
 from troop.bench.definition.money import shown
 from troop.bench.records import schedule as rules
 from troop.shared.values import BadValue
@@ -79,6 +80,8 @@ def schedule(
         **{"name": name, "expression": expression, "time_zone": zone, "size": size},
         **{"definition": source.document, "set": dict(values), "files": source.encoded()},
     }
+    if units := units_of(source.plan):
+        client.permit(name, units)
     try:
         created, existed = client.create_schedule(request)
     except RefusedFileError as refused:

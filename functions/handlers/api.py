@@ -20,6 +20,7 @@ from troop.bench.definition.problems import BadBenchmarkError
 from troop.bench.flows.fleet_service import FleetOverError, ScaledAtOnceError
 from troop.bench.flows.run_service import BucketError, OtherRunError
 from troop.chaos.api import changes, decisions, events, groups, health, policies, simian, switch, terminations
+from troop.chaos.api.terminations import without_kind
 from troop.report.api import reports
 from troop.shared.api.errors import CodedError, message_response
 from troop.shared.api.requests import READS_ITS_OWN, SIGNED, body_problem, caller_of, command_problem
@@ -81,7 +82,7 @@ def bad_request(error: RequestValidationError) -> Response[Any]:
     """Returns a 400 for a request that the models refuse; it names the parameter and the allowed values."""
     errors = error.errors()
     problems = [
-        {"where": ".".join(str(part) for part in problem["loc"]), "problem": problem_of(problem)}
+        {"where": ".".join(str(part) for part in without_kind(problem["loc"])), "problem": problem_of(problem)}
         for problem in errors[:MOST_LISTED]
     ]
     if any(problem["loc"][0] == "response" for problem in errors):

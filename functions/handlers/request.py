@@ -21,8 +21,12 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
     Both answer ``{"outcome": "DONE" | "REFUSED", "why", "event"}``, see
     :class:`troop.chaos.flows.under_load.UnderLoad`.
+
+    Also tells which units may not be hit: ``{"units"}`` -> ``{"objections": {unit: why}}``.
     """
     service = under_load()
+    if units := event.get("units"):
+        return {"objections": service.objections(units)}
     if event_id := event.get("event_id"):
         return service.read(event_id)
     answer = service.request(

@@ -216,7 +216,8 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | only(items("broken", "self-halt"), "<State.Arn>", "dynamodb:DeleteItem")
     | state(
         *("switch", "earlier-tables", "in-flight", "day#*", "unit#*", "unrecovered", "hit#*", "key#*", "repeat#*"),
-        *("bench-schedules#*", "bench-schedule#*", "run-key#*", "report-claim#*", "live-claim#*", "price#*"),
+        *("bench-schedules#*", "bench-schedule#*", "run-key#*", "report-claim#*", "live-claim#*", "permit#*"),
+        "price#*",
     )
     | {grant for name in ("GroupTags", "State") for grant in allow(f"<{name}.Arn>", "dynamodb:ConditionCheckItem")}
     | allow("<OnDemandMachine>", "states:StartExecution")

@@ -288,6 +288,7 @@ BENCHMARK_ROLES: dict[str, set[tuple[str, ...]]] = {
     | state("bench-schedule#*", "scheduled-cost#*", "scheduled-start#*", "run-key#*", "price#*")
     | allow(ARTIFACTS, "s3:GetObject")
     | allow(SCHEDULES, "s3:GetObject")
+    | allow("<Request.Arn>", "lambda:InvokeFunction")
     | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
     "BenchmarksScheduledRole": allow("<Start.Arn>", "lambda:InvokeFunction")
     | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
@@ -319,5 +320,6 @@ API_OF_BENCHMARKS = (
     | allow("*", "autoscaling:DescribeScalingActivities")
     | allow("<Fleet.Arn>", "lambda:InvokeFunction")
     | allow("<Report.Arn>", "lambda:InvokeFunction")
-    | {g for name in ("report.html", "report.json", "c001/nodes/*") for g in allow(f"{ONE_RUN}/{name}", "s3:GetObject")}
+    | allow("<Request.Arn>", "lambda:InvokeFunction")
+    | {g for name in ("report.*", "c001/nodes/*") for g in allow(f"{ONE_RUN}/{name}", "s3:GetObject")}
 )

@@ -36,6 +36,7 @@ VARIABLES = {
     Variable.TEARDOWN_MACHINE: "<BenchmarksTeardownMachine>",
     Variable.FLEET_FUNCTION: "<Fleet.Arn>",
     Variable.REPORT_FUNCTION: "<Report.Arn>",
+    Variable.REQUEST_FUNCTION: "<Request.Arn>",
     Variable.START_FUNCTION: "<Start.Arn>",
     Variable.RUN_SCHEDULE_GROUP: "<BenchmarksScheduledGroup>",
     Variable.RUN_SCHEDULE_ROLE: "<BenchmarksScheduledRole.Arn>",
@@ -60,7 +61,7 @@ VARIABLES = {
 }
 """The same to all functions that are given it."""
 
-BESIDE = {"Launch": {Variable.NETWORK_IS_OWN}}
+BESIDE = {"Launch": {Variable.NETWORK_IS_OWN}, "Cell": {Variable.REQUEST_FUNCTION}}
 """What a function is given and does not ask for: the network's variables come together."""
 
 BENCH_LOGS = ("BenchmarksBenchmarkLogs", "BenchmarksTeardownLogs", "BenchmarksFleetLogs")
@@ -83,14 +84,15 @@ EXPECTED = {
     "Report": (300, 1769),
     "Reaper": (120, 256),
     "Start": (60, 512),
+    "Request": (60, 512),
 }
 """Seconds, megabytes."""
 
 
 @pytest.fixture
-def template(inside: Template) -> Template:
-    """The default settings with faults inside instances, which need all functions."""
-    return inside
+def template(whole: Template) -> Template:
+    """The default settings with what needs all functions."""
+    return whole
 
 
 def function(template: Template, name: str) -> dict[str, Any]:

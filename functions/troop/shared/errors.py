@@ -14,6 +14,7 @@ class ErrorCode(StrEnum):
     NO_SUCH_FLEET = "no-such-fleet"
     OPT_OUT_OVER = "opt-out-over"
     MALFORMED_ITEM = "malformed-item"
+    NO_PERMIT = "no-permit"
 
 
 class TroopError(Exception):

@@ -85,6 +85,9 @@ HIT = "hit#"
 ``event_id`` is of a claim that sent nothing.
 """
 
+PERMIT = "permit#"
+"""Key ``permit#<digest>``: the units that a caller lets a benchmark hit, by the digest of the caller and the key."""
+
 CHANGE_POINT = "change-point#"
 """Key ``change-point#<digest>``: which changes of a scheduled benchmark were announced, by the digest of its name, its
 size and its schedule.
@@ -120,6 +123,7 @@ BENCH_WRITERS: dict[str, tuple[str, ...]] = {
     RUN_KEY: ("api", "start"),
     REPORT_CLAIM: ("api",),
     LIVE_CLAIM: ("api", "widgets"),
+    PERMIT: ("api",),
     CHANGE_POINT: ("report",),
     PRICE: ("api", "start"),
 }

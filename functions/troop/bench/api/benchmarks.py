@@ -11,7 +11,9 @@ from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.params import Body, Path, Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
+from troop.bench.admission.units import units_of
 from troop.bench.api.cost_models import EstimateIn, EstimateOut, estimated
+from troop.bench.api.permission import check_permit
 from troop.bench.api.run_answers import LONGEST_PAGE, json_response, name_of_run, page_of, started
 from troop.bench.api.run_models import ArtifactIn, RunDetailOut, RunIn, RunOut, RunsOut, UploadOut, contents
 from troop.bench.file.read import read_all
@@ -64,7 +66,10 @@ def run_benchmark(body: Annotated[RunIn, Body()]) -> Response[Any]:
     files = contents(body.files)
     request = read_all(body.definition, files, body.size, body.set)
     caller = caller_of(router.current_event.raw_event)
-    admitted = service.admit(request.benchmark, request.plan, files, body.key, caller)
+    units = units_of(request.plan)
+    admitted = service.admit(
+        *(request.benchmark, request.plan, files, body.key, caller), lambda _: check_permit(caller, body.key, units)
+    )
     run = RunOut.model_validate(admitted.run)
     return json_response(200 if admitted.repeated else 202, run, {"Location": f"benchmarks/{run.run}"})
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler import Response
@@ -16,6 +17,7 @@ from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import Field
 
 from troop.bench.api.cost_models import EstimateIn
+from troop.bench.api.permission import check_permit
 from troop.bench.api.run_answers import forbidden_file, json_response
 from troop.bench.api.run_models import contents
 from troop.bench.aws.stored_schedules import TooManySchedulesError
@@ -99,7 +101,9 @@ def schedule_benchmark(body: Annotated[ScheduleIn, Body()]) -> Response[Any]:
     request = {"definition": body.definition, "size": body.size, "set": body.set, "files": body.files}
     caller = caller_of(router.current_event.raw_event)
     try:
-        schedule, existed = service.create(body.name, body.expression, body.time_zone, request, caller)
+        schedule, existed = service.create(
+            body.name, body.expression, body.time_zone, request, caller, partial(check_permit, caller, body.name)
+        )
     except BadScheduleError as bad:
         raise ServiceError(400, str(bad)) from None
     except (ScheduleExistsError, TooManySchedulesError) as conflict:

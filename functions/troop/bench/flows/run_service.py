@@ -16,6 +16,7 @@ from troop.bench.admission.merging import unmergeable
 from troop.bench.admission.reach import Balancer, forbidden_targets, unreachable_targets, without_endpoint
 from troop.bench.admission.snapshots import forbidden_snapshots, named_snapshots, unusable_snapshots
 from troop.bench.admission.spending import Bought
+from troop.bench.admission.units import forbidden_units, units_of, untouchable_units
 from troop.bench.aws.admission_reads import read_bucket_regions, read_offers, read_snapshots
 from troop.bench.aws.images import read_images
 from troop.bench.aws.run_files import RunFiles, Upload
@@ -23,6 +24,7 @@ from troop.bench.aws.run_keys import RunKeys, Used
 from troop.bench.aws.run_machines import RunMachines
 from troop.bench.aws.run_table import RunPage, RunTable
 from troop.bench.aws.surroundings import read_surroundings, subnets_without_s3
+from troop.bench.aws.unit_objections import UnitObjections
 from troop.bench.definition import names
 from troop.bench.definition.cell_order import in_start_order
 from troop.bench.definition.definition import AROUND, Benchmark, to_document
@@ -117,6 +119,7 @@ class RunService:
     subnets: tuple[str, ...]
     clock: Callable[[], datetime]
     estimating: Estimating
+    unit_objections: UnitObjections
     kind: str = BENCHMARK
 
     def admit(
@@ -138,7 +141,7 @@ class RunService:
             files: contents by name.
             key: the caller's idempotency key.
             caller: ARN of the caller.
-            approve: checks the cost of a run that is not yet on record; raises an error to refuse it.
+            approve: checks the caller, or the cost, of a run that is not yet on record; raises an error to refuse it.
 
         Raises:
             BucketError: the benchmark requests a bucket that is not allowed.
@@ -289,6 +292,7 @@ class RunService:
             problems += admission.in_all_cells(benchmark, plan, lambda cell: unusable_images(cell, images, offers))
         problems += admission.in_all_cells(benchmark, plan, lambda cell: forbidden_data(cell, own_data=limits.own_data))
         problems += self._problems_of_snapshots(benchmark, plan, limits.snapshots)
+        problems += self._problems_of_units(benchmark, plan)
         balancers, wrong_targets = self._targets(benchmark, plan, limits.targets)
         problems += wrong_targets
         if not self.is_own_network:
@@ -329,6 +333,14 @@ class RunService:
         named = named_snapshots([fleet for cell in plan.cells for fleet in cell.benchmark.fleets])
         snapshots = read_snapshots(self.ec2, named)
         return admission.in_all_cells(benchmark, plan, lambda cell: unusable_snapshots(cell, snapshots))
+
+    def _problems_of_units(self, benchmark: Benchmark, plan: Plan) -> list[Problem]:
+        """Lists faults on units that the deployment or the units' owners do not allow."""
+        if not self.settings.under_load:
+            return admission.in_all_cells(benchmark, plan, forbidden_units)
+        units = units_of(plan)
+        objections = self.unit_objections.read(units) if units else {}
+        return admission.in_all_cells(benchmark, plan, lambda cell: untouchable_units(cell, objections))
 
     def _targets(
         self, benchmark: Benchmark, plan: Plan, allowed: Sequence[str]

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from troop.bench.admission.units import units_of
 from troop.bench.aws.stored_schedules import RefusedExpressionError, ScheduleGroup, ScheduleRequests, ScheduleStates
 from troop.bench.definition.money import shown
 from troop.bench.definition.problems import BadBenchmarkError
@@ -154,13 +155,21 @@ class ScheduledRuns(ScheduledStarts):
     group: ScheduleGroup
 
     def create(
-        self, name: str, expression: str, time_zone: str, request: Mapping[str, Any], caller: str
+        self,
+        name: str,
+        expression: str,
+        time_zone: str,
+        request: Mapping[str, Any],
+        caller: str,
+        approve: Callable[[Sequence[str]], None],
     ) -> tuple[Schedule, bool]:
         """Creates a schedule, or completes one whose creation was interrupted. Starts nothing.
 
         Args:
             request: the body of a request to run, without its key.
             caller: ARN of the caller.
+            approve: checks whether the caller may schedule a benchmark that hits these units; raises an error to
+                refuse it. Starts need no other approval.
 
         Returns:
             The schedule, and whether it existed already.
@@ -188,6 +197,7 @@ class ScheduledRuns(ScheduledStarts):
         judged = self.runs.estimate(read.benchmark, read.plan)
         if judged.problems:
             raise BadBenchmarkError(judged.problems)
+        approve(units_of(read.plan))
         cost = judged.expected
         budget = self._budget
         if budget is not None and cost.most > budget:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from functools import cache, partial
 
@@ -15,6 +16,7 @@ from troop.bench.aws.run_files import RunFiles
 from troop.bench.aws.run_keys import RunKeys
 from troop.bench.aws.run_machines import RunMachines
 from troop.bench.aws.stored_schedules import ScheduleGroup, ScheduleRequests, ScheduleStates
+from troop.bench.aws.unit_objections import UnitObjections
 from troop.bench.flows.estimating import Estimating
 from troop.bench.flows.fleet_service import FleetService
 from troop.bench.flows.live_runs import LiveRuns
@@ -23,6 +25,7 @@ from troop.bench.flows.scheduled_runs import ScheduledRuns, ScheduledStarts
 from troop.bench.money.prices import region_of_list
 from troop.bench.wiring import fleet, store
 from troop.shared.aws.clients import anonymous_client, client, presigning_client, quick_client, regional_client
+from troop.shared.aws.permits import Permits
 from troop.shared.tables import FLEET
 from troop.shared.variables import Variable
 from troop.shared.wiring import environment
@@ -48,7 +51,13 @@ def run_service() -> RunService:
         subnets=tuple(variable(Variable.NETWORK_SUBNETS).split(",")),
         clock=environment.now,
         estimating=estimating(),
+        unit_objections=UnitObjections(client("lambda"), os.environ.get(Variable.REQUEST_FUNCTION)),
     )
+
+
+@cache
+def permits() -> Permits:
+    return Permits(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep)
 
 
 def estimating() -> Estimating:

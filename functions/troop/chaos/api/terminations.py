@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler import Response, content_types
 from aws_lambda_powertools.event_handler.openapi.params import Body
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
 from troop.chaos.api.event_models import EventOut
 from troop.chaos.api.unit_models import METHODS
 from troop.chaos.events import to_url
 from troop.chaos.flows.on_demand import NotAllowedError, OtherGroupError, RefusedError
+from troop.chaos.units import LONGEST_UNIT
 from troop.chaos.wiring import services
 from troop.shared.api.errors import ErrorOut, answers, message_response
-from troop.shared.api.models import KEY_PATTERN, LONGEST_KEY, In
-from troop.shared.api.requests import received_at
+from troop.shared.api.models import KEY_PATTERN, LONGEST_KEY, In, Moment, Out
+from troop.shared.api.requests import caller_of, received_at
 from troop.shared.choice import LONGEST, parse_choice
 from troop.shared.errors import MissingGroupError
 from troop.shared.values import BadValue
 from troop.shared.wiring import environment
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
+
+_MOST_UNITS = 1000
+"""More than the faults of any benchmark."""
 
 
 def _one_fault(value: Any) -> str | None:
@@ -57,6 +62,47 @@ class TerminationIn(In):
     )
 
 
+class PermitIn(In):
+    """A permit for a benchmark that hits units while it loads them."""
+
+    benchmark: str = Field(
+        min_length=1,
+        max_length=LONGEST_KEY,
+        pattern=KEY_PATTERN,
+        description="The key of the run that the caller is about to start, or the name of the schedule",
+    )
+    units: list[Annotated[str, Field(min_length=1, max_length=LONGEST_UNIT)]] = Field(
+        min_length=1, max_length=_MOST_UNITS, description="The units that it hits"
+    )
+
+
+class PermitOut(Out):
+    """A permit of the caller."""
+
+    benchmark: str
+    units: list[str]
+    until: Moment = Field(description="The benchmark must be started or scheduled by then")
+
+
+_TERMINATION, _PERMIT = "a termination", "a permit"
+
+
+def _kind(body: Any) -> str:
+    return (
+        _PERMIT if isinstance(body, PermitIn) or (isinstance(body, Mapping) and "benchmark" in body) else _TERMINATION
+    )
+
+
+_Requested = Annotated[
+    Annotated[TerminationIn, Tag(_TERMINATION)] | Annotated[PermitIn, Tag(_PERMIT)], Discriminator(_kind)
+]
+
+
+def without_kind(place: Sequence[str | int]) -> list[str | int]:
+    """Returns the place of a problem in a request without the kind of the body, which is no part of the body."""
+    return [part for part in place if part not in (_TERMINATION, _PERMIT)]
+
+
 class RefusedOut(ErrorOut):
     """A refusal by a guard, or by the claim."""
 
@@ -68,26 +114,36 @@ _EVENT = {"application/json": {"model": EventOut}}
 _REFUSED = {"application/json": {"model": RefusedOut}}
 _ANSWERS = answers("", 400, 404) | {
     200: {"description": "The event that this key has already caused", "content": _EVENT},
+    201: {"description": "The permit", "content": {"application/json": {"model": PermitOut}}},
     202: {"description": "Claimed; the event shows the outcome", "content": _EVENT},
-    403: {"description": "IAM does not allow it, or the setting troop:on_demand is false", "content": {}},
+    403: {
+        "description": "IAM does not allow it, or the setting troop:on_demand is false; of a permit, troop:under_load",
+        "content": {},
+    },
     409: {"description": "A guard refuses it: halted, leashed, protected, too small, a cap, ...", "content": _REFUSED},
     410: {"description": "The group has no instance that can be terminated", "content": _REFUSED},
 }  # fmt: skip
 
 
 @router.post("/terminations", operation_id="terminate", summary="Hit an instance of a group now", responses=_ANSWERS)
-def terminate(body: Annotated[TerminationIn, Body()]) -> Response[Any]:
+def terminate(body: Annotated[_Requested, Body()]) -> Response[Any]:
     """Terminates an instance of a group, or injects a lasting fault into one. Ignores probability, calendar and
     freezes; obeys halt, leash, opt-out, protection, minimum size, health, alarms and caps, and for a lasting fault the
     owner's consent. Counts as the unit's hit of the day, unless it is abandoned. When the answer arrives, the instance
     is claimed and recorded; a workflow carries out the claim and watches the group. The header Location points to the
     event. Repeating the key returns the recorded event, so a retry is safe after any failure.
 
+    With a benchmark and units, hits nothing: the caller permits the benchmark to hit these units. For an hour, POST
+    /benchmarks with this key, or POST /benchmarks/schedules with this name, accepts a file that hits them, from this
+    caller only. So IAM decides here who may let benchmarks terminate.
+
     Finds the unit's groups in 3 calls, or lists all groups, as a tick does, if a pattern of troop:units names the
     unit. Lists all protected instances. In addition it costs 3 calls, one call for each load balancer or target group
     of the group, 8 items and a transaction; the last two are repeated up to 3 times when other callers change the
-    unit.
+    unit. A permit costs 1 item.
     """
+    if isinstance(body, PermitIn):
+        return _permit(body)
     try:
         received = received_at(router.current_event.raw_event, environment.now())
         choice = parse_choice(body.method) if body.method else None
@@ -107,3 +163,14 @@ def terminate(body: Annotated[TerminationIn, Body()]) -> Response[Any]:
         body=EventOut.from_event(request.event).model_dump(mode="json"),
         headers={"Location": f"events/{to_url(request.event.event_id)}"},
     )
+
+
+def _permit(body: PermitIn) -> Response[Any]:
+    settings = environment.settings()
+    if not settings.under_load:
+        why = "this deployment lets no benchmark hit units: its setting troop:under_load is false"
+        return message_response(403, why)
+    caller = caller_of(router.current_event.raw_event)
+    until = services.permits().give(caller, body.benchmark, body.units, environment.now())
+    permit = PermitOut(benchmark=body.benchmark, units=sorted(set(body.units)), until=until)
+    return Response(status_code=201, content_type=content_types.APPLICATION_JSON, body=permit.model_dump(mode="json"))

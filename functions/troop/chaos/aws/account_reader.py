@@ -159,9 +159,11 @@ class AccountReader:
         return self._with_inside(facts, claimed)
 
     def read_participation(
-        self, unit: str, group: Group, members: Sequence[Group], item: Mapping[str, Any], now: datetime
+        self, unit: str, groups: Sequence[Group], members: Sequence[Group], item: Mapping[str, Any], now: datetime
     ) -> Facts:
-        """Reads whether a unit takes part, and what is protected: nothing that the health of its group can change."""
+        """Reads whether a unit takes part, and what is protected: nothing that the health of its groups can change.
+        Args as for :meth:`read_unit`.
+        """
         calendars, near = self.settings.calendars, self.state.strays().near.get(unit, ())
         return Facts(
             unit=unit,
@@ -169,7 +171,7 @@ class AccountReader:
             salt=b"",
             settings=self.settings,
             switch=self.state.switch(),
-            groups=(group,),
+            groups=tuple(groups),
             policy=effective_policy(members, plain(item), self.settings, lambda c: calendars[c].at(now).day, near),
             state=self.state.unit_state(unit),
             counts=Counts(),

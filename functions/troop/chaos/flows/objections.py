@@ -93,7 +93,7 @@ class Objections:
         group = next((one for one in members if one.name == event.group), None)
         if group is None:
             return Objection(f"{event.group} is no longer a group of {event.unit}", absent=True)
-        facts = self.reader.read_participation(event.unit, group, members, self.reader.policies.raw(event.unit), now)
+        facts = self.reader.read_participation(event.unit, [group], members, self.reader.policies.raw(event.unit), now)
         absent = all(one.instance_id != event.instance_id for one in group.instances)
         passed = pass_guards(facts, LASTING)
         if isinstance(passed, Refusal):

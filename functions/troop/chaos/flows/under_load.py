@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from troop.chaos.aws.event_table import EventTable
+from troop.chaos.aws.unit_groups import read_members
 from troop.chaos.events import OPEN, WITHOUT_TERMINATION, Event
+from troop.chaos.flows.objections import LASTING
 from troop.chaos.flows.on_demand import NotAllowedError, OnDemand, RefusedError
+from troop.chaos.guards import Refusal, pass_guards
+from troop.chaos.on_demand import not_under_load
 from troop.chaos.stages import Stages
 from troop.shared.choice import parse_choice
 from troop.shared.errors import MissingEventError
@@ -51,6 +56,24 @@ class UnderLoad:
         except (NotAllowedError, RefusedError) as refused:
             return {"outcome": REFUSED, "why": str(refused), "event": None}
         return _document(requested.event)
+
+    def objections(self, units: Sequence[str]) -> dict[str, str]:
+        """Returns a sentence for each unit that benchmarks may not hit, until somebody changes that.
+
+        Raises:
+            ClientError: AWS refused; a retry is safe.
+        """
+        reader, now, whys = self.on_demand.reader, self.on_demand.clock(), {}
+        for unit in units:
+            members = read_members(reader.autoscaling, unit, reader.settings.units)
+            if not members:
+                whys[unit] = "no Auto Scaling group belongs to it"
+                continue
+            facts = reader.read_participation(unit, members, members, reader.policies.raw(unit), now)
+            passed = pass_guards(facts, (*LASTING, not_under_load))
+            if isinstance(passed, Refusal):
+                whys[unit] = passed.detail
+        return whys
 
     def read(self, event_id: str) -> dict[str, Any]:
         """Reads an event again: its status, its recovery and its verdict.

@@ -48,6 +48,35 @@ def test_from_the_file_to_the_table_of_results(run: Run, api: FakeApi, file: Pat
     assert f"get its report with: troop bench report {ID}" in lines
 
 
+HITTING = TEXT.replace(
+    "    timeout: 10m\n", "    timeout: 10m\n    start_together: true\n    faults: [{at: 1m, unit: web}]\n"
+)
+PERMIT = ("POST", "terminations")
+
+
+def test_run_that_hits_units_is_permitted_first(run: Run, api: FakeApi, file: Path) -> None:
+    file.write_text(HITTING)
+    going(api, *LOOKS)
+    api.refusals[PERMIT] = [Answer(201, {"benchmark": "k1", "units": ["web"], "until": "2026-11-20T16:00:00.000Z"})]
+    result = run("bench", "run", str(file), "--key", "k1")
+    assert result.exit_code == 0, result.output
+    requests = [call for call in api.calls if call[0] == "POST"]
+    assert [call[:2] for call in requests] == [ESTIMATE, PERMIT, START]
+    assert requests[1][2] == {"benchmark": "k1", "units": ["web"]}
+
+
+def test_caller_who_may_not_terminate_starts_no_run_that_hits_units(run: Run, api: FakeApi, file: Path) -> None:
+    file.write_text(HITTING)
+    going(api, *LOOKS)
+    message = "User: arn:aws:iam::111122223333:user/ada is not authorized to perform: execute-api:Invoke"
+    api.refusals[PERMIT] = [Answer(403, {"Message": message})]
+    result = run("bench", "run", str(file))
+    assert result.exit_code == Exit.FORBIDDEN
+    assert "the benchmark hits web, which needs the right to terminate on demand: permission denied" in result.stderr
+    assert "POST/terminations" in "".join(result.stderr.split())
+    assert START not in [call[:2] for call in api.calls]
+
+
 def test_point_without_an_operation_is_named(run: Run, api: FakeApi, file: Path) -> None:
     steps = (*STEPS, "measure.1", "measure.2.between", "measure.2", "measure.3")
     rows = [ROW | {"phase": "measure", "point": point} for point in (1, 3)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from cli.client.api import Answer
 from cli.shared import show
 from cli.shared.errors import Exit
+from tests.unit.cli.commands.test_bench_run import HITTING, PERMIT
 from tests.unit.cli.conftest import FakeApi, Run
 
 DISKS = "benchmarks/disk-io"
@@ -51,6 +53,18 @@ def test_impossible_schedule_sends_no_request(run: Run, api: FakeApi, words: tup
     assert result.exit_code == Exit.USAGE, result.output
     assert why in result.stderr
     assert not api.calls
+
+
+def test_schedule_that_hits_units_is_permitted_first_or_not_created(run: Run, api: FakeApi, file: Path) -> None:
+    file.write_text(HITTING)
+    api.refusals[PERMIT] = [Answer(403, {"Message": "is not authorized to perform"})]
+    words = ("bench", "schedule", str(file), "--every", "1 day", "--name", "nightly")
+    result = run(*words)
+    assert result.exit_code == Exit.FORBIDDEN, result.output
+    assert [call[:2] for call in api.calls] == [PERMIT]
+    api.refusals[PERMIT], api.refusals["POST", "benchmarks/schedules"] = [Answer(201, {})], [Answer(201, ONE)]
+    assert run(*words).exit_code == 0
+    assert api.calls[1] == (*PERMIT, {"benchmark": "nightly", "units": ["web"]})
 
 
 def test_the_listing_says_why_a_start_was_refused(run: Run, api: FakeApi) -> None:

@@ -94,13 +94,14 @@ storage: .venv/.ready node_modules/.ready  ## measure a volume, RAID-0 and a cac
 faults: setup  ## inject every fault into real kernels by a deployed Troop, and measure how each ends (half an hour; Debian's user-mode-linux, stress-ng, iptables); ARGS='--only TEXT'
 	@$(BIN)/python -m local.faults $(ARGS)
 
-perf: setup  ## measure deciding, a tick over 10,000 groups, how exactly recoveries are known, a benchmark of 348 nodes, large reports, comparisons of benchmarks, change points, a year of nights, a million of JMeter's samples, pages of events, the report of a period, the views of the page, refusals of large requests, running summaries, the reader of s3-range-read, the application of web-scale, cold starts, the start of the command (half an hour)
+perf: setup  ## measure deciding, a tick over 10,000 groups, how exactly recoveries are known, a benchmark of 348 nodes, large reports, comparisons of benchmarks, change points, windows before faults, a year of nights, a million of JMeter's samples, pages of events, the report of a period, the views of the page, refusals of large requests, running summaries, the reader of s3-range-read, the application of web-scale, cold starts, the start of the command (half an hour)
 	@$(BIN)/python -m perf.decide
 	@$(BIN)/python -m perf.cold_start
 	@$(BIN)/python -m perf.command
 	@$(BIN)/python -m perf.tick
 	@$(BIN)/python -m perf.recovery
 	@$(BIN)/python -m perf.events_page
+	@$(BIN)/python -m perf.failure
 	@$(BIN)/python -m perf.period
 	@$(BIN)/python -m perf.page
 	@$(BIN)/python -m perf.refusals

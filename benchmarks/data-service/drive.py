@@ -130,9 +130,7 @@ def add_failures(phase: Phase, operation: Operation, middle: float, kind: str, c
     begin, end = phase.measured_from, phase.measured_from + phase.measured_seconds
     second = int(middle) - operation.per_second.start
     if 0 <= second < len(operation.per_second.errors) and middle < end:
-        operation.per_second.errors[second] += count
-        if middle >= begin:
-            operation.errors[kind] = operation.errors.get(kind, 0) + count
+        operation.fail(int(middle), kind, count, is_measured=middle >= begin)
 
 
 if __name__ == "__main__":

@@ -69,6 +69,19 @@ def test_errors_count_by_second_and_kind_and_in_the_measured_time_in_total(
     assert one.per_second.errors == [sum(its[n] for its in kinds.values()) for n in range(6)]
 
 
+def test_kinds_of_several_processes_are_bounded_by_second_as_in_total() -> None:
+    totals: operations.Operations = {}
+    for process in range(2):
+        one = empty_operation(START, 2, 2, {STEP: "1"})
+        for n in range(MOST_FAILURES - 10):
+            one.fail(START + process, f"kind-{process * 20 + n}")
+        operations.add_bounded(totals, {"get": one})
+    (both,) = totals.values()
+    kinds = both.per_second.kinds or {}
+    assert {kind: sum(counts) for kind, counts in kinds.items()} == both.errors
+    assert (len(kinds), kinds[OTHER], both.per_second.errors) == (MOST_FAILURES, [0, 11], [54, 54])
+
+
 def test_unfinished_operations_have_their_kind_however_many_there_are() -> None:
     one = empty_operation(START, 2, 2, {STEP: "1"})
     for n in range(100):

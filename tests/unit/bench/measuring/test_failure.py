@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from dataclasses import replace
@@ -15,7 +16,10 @@ from tests.unit.bench.measuring.request_log import BEGIN, Request, load, recorde
 from troop.bench.definition.planned_fault import Expectation
 from troop.bench.measuring import failure
 from troop.bench.measuring.failure import FAILED, REFUSED, Happened, Load
+from troop.measure import operations
+from troop.measure.empty import STEP
 from troop.measure.operations import UNFINISHED, Operation
+from troop.measure.recorder import Recorder
 
 SECONDS, RATE = 60.0, 200
 
@@ -77,6 +81,41 @@ def test_windows_are_those_of_the_drivers_logs(
     assert one["failed"] == counted.total() - counted[UNFINISHED]
     total = Counter(one.kind for one in log if one.kind and math.floor(BEGIN + at) <= BEGIN + one.ended)
     assert counted == total
+
+
+_ANSWERS = st.dictionaries(st.integers(300, 1199), st.tuples(st.floats(0, 20), st.sampled_from(["", "timeout"])))
+"""Seconds that requests take, and the kinds of their errors, by the number of the request; others take 5 ms."""
+
+
+@settings(max_examples=40, deadline=None)
+@given(_ANSWERS, st.floats(15, 45))
+def test_requests_count_when_they_end_and_take_time_since_they_were_due(
+    tmp_path_factory: pytest.TempPathFactory, answers: dict[int, tuple[float, str]], at: float
+) -> None:
+    """Through the recorder of a script; its clock is that of the log."""
+    clock, log = [BEGIN], []
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv(STEP, "1")
+        recorder = Recorder(tmp_path_factory.mktemp("results"), BEGIN, SECONDS, lambda: clock[0])
+        for n, due in enumerate(BEGIN + 0.02 + n / 20 for n in range(1200)):
+            took, kind = answers.get(n, (0.005, ""))
+            log.append((due + took, took, due, kind))
+        for clock[0], took, due, kind in sorted(log):
+            if kind:
+                recorder.error("get", kind, due=due)
+            else:
+                recorder.ok("get", min(took, 0.001), due=due)
+        merged = operations.parse(json.loads(recorder.write().read_text())["operations"])
+    (one,) = failure.entries([stopped(at)], Load([*merged.values()], BEGIN, SECONDS))
+    for its in filter(None, one["windows"].values()):
+        begin = round(BEGIN + at + its["from"])
+        naive = [(took, kind) for end, took, _, kind in log if begin <= end < begin + round(its["seconds"])]
+        assert (its["count"], its["errors"].get("timeout", 0)) == (
+            sum(not kind for _, kind in naive),
+            sum(bool(kind) for _, kind in naive),
+        )
+        longest = max((1000 * took for took, kind in naive if not kind), default=None)
+        assert its["max_ms"] == pytest.approx(longest, rel=1 / 16, abs=0.002)
 
 
 def test_operations_of_the_second_of_the_fault_belong_to_the_window_during() -> None:

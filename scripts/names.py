@@ -34,6 +34,7 @@ ALLOWED: dict[str, str] = {
     "run_models.py:of": "a key of the API",
     "cost_models.py:what": "a key of the API",
     "document.py:what": "a key of reports",
+    "run_models.py:what": "a key of the API",
     "document.py:of_file": "a key of reports",
     "ranks.py:of": "a key of the roster that nodes read",
     "costs.py:what": "a stored key",

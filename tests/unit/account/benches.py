@@ -308,6 +308,7 @@ def deploy_benchmarks(account: Account, monkeypatch: pytest.MonkeyPatch, tmp_pat
         "TROOP_NODE_PROFILE": PROFILE,
         "TROOP_NODE_ROLE_ID": ROLE_ID,
         "TROOP_AGENT_FILE": str(agent),
+        "TROOP_REQUEST_FUNCTION": "request",
     }
     for name, value in environment.items():
         monkeypatch.setenv(name, value)

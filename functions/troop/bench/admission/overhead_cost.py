@@ -32,6 +32,8 @@ AROUND_WRITES, WRITES_A_NODE = 120, 24
 
 READS_A_ROUND = 20
 PUTS_A_CELL, PUTS_A_NODE, PUTS_A_NODE_AND_PHASE = 20, 1, 2
+PUTS_A_VICTIM, LOOKS_A_FAULT = 3, 2
+"""What a node uploads about a planned fault, and polls of the workflow around it."""
 GETS_A_NODE, NODE_LOOKS = 20, Decimal("0.2")
 """Objects that a node reads at boot, and its polls of a barrier per second."""
 
@@ -52,11 +54,13 @@ def overhead_cost(benchmark: Benchmark, boot: int, phases: list[int], measured: 
         phases: seconds of each phase.
         measured: seconds of the measured phases, in which nodes upload running summaries, and one viewer watches.
     """
-    looks = sum(_polls(seconds) for seconds in (boot, *phases))
+    faults = [fault for step in benchmark.steps for fault in step.phase.faults]
+    looks = sum(_polls(seconds) for seconds in (boot, *phases)) + LOOKS_A_FAULT * len(faults)
     nodes, seconds = benchmark.nodes, boot + sum(phases)
     transitions = AROUND_TRANSITIONS + CALLS_A_ROUND * looks
     calls = AROUND_CALLS + looks
     puts = PUTS_A_CELL + nodes * (PUTS_A_NODE + PUTS_A_NODE_AND_PHASE * len(phases))
+    puts += PUTS_A_VICTIM * sum(fault.count or (nodes if fault.zone else 1) for fault in faults)
     gets = nodes * (GETS_A_NODE + NODE_LOOKS * seconds) + nodes * len(phases)
     merges = -(-measured // INTERVAL_SECONDS)
     calls += CALLS_A_MERGE * merges

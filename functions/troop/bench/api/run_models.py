@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Sequence
+from typing import Literal
 
 from pydantic import BaseModel, Field, JsonValue, StrictInt
 
@@ -18,6 +19,7 @@ from troop.bench.definition.problems import BadBenchmarkError, Problem
 from troop.bench.definition.search import Outcome
 from troop.bench.fleets.replacing import MOST_RECORDED
 from troop.bench.flows.run_service import RunView
+from troop.bench.measuring.judging import MOST_FAULTS
 from troop.bench.records.record import Cell, CellStatus, Kind, Resource, RunStatus
 from troop.shared import codec
 from troop.shared.api.models import In, Listing, MalformedOut, Moment, Out, answered, listed
@@ -184,6 +186,22 @@ class LimitsOut(BaseModel):
     is_baseline: bool = Field(default=False, description="Whether it is the baseline's, which decides no verdict")
 
 
+class FaultOut(BaseModel):
+    """What a planned fault of a phase or a point did to the load."""
+
+    phase: str
+    point: int | None = Field(description="The number of the point; null in a phase that runs once")
+    repeat: int = Field(description="From 1; different for points with the same parameters")
+    setting: str = Field(description="The point in short, such as threads=50, #2; empty in a phase that runs once")
+    number: int = Field(description="Its place among the faults of the phase, from 1")
+    what: str = Field(description="The fault in short, such as stop 1 of servers")
+    verdict: Literal["HELD", "BROKEN", "UNKNOWN"] | None = Field(
+        description="Whether the load bore what the file expects. UNKNOWN: the fault did not happen, or the load was "
+        "unsteady before it. null if the file expects nothing, and the figures are known"
+    )
+    sentence: str = Field(description="What happened, in a sentence")
+
+
 class SearchOut(BaseModel):
     """Where the search of a phase stands."""
 
@@ -227,6 +245,10 @@ class CellOut(BaseModel):
         "for a baseline. It counts only if the cell SUCCEEDED. A search passes if it has an answer"
     )
     limits: list[LimitsOut] = Field(description="The same for each merged phase and point; empty without limits")
+    faults: list[FaultOut] = Field(
+        description=f"Its planned faults; empty before the merge, and without any. Of more than {MOST_FAULTS}, those "
+        "that are BROKEN or UNKNOWN stay"
+    )
     searches: list[SearchOut] = Field(description="Where the searches of its phases stand; empty without a search")
     cost: CostOut | None = Field(description="Its cost; null while resources of it remain")
     replaced_nodes: list[ReplacedNodeOut] = Field(
@@ -250,6 +272,7 @@ class CellOut(BaseModel):
             results_left_out=False,
             verdict=verdict(cell.limits, cell.searches),
             limits=[LimitsOut.model_validate(one) for one in cell.limits or ()],
+            faults=[FaultOut.model_validate(one) for one in cell.faults or ()],
             searches=[SearchOut.model_validate(one) for one in cell.searches or ()],
             cost=None if cell.cost is None else CostOut.model_validate(cell.cost),
             replaced_nodes=[ReplacedNodeOut.model_validate(one) for one in cell.replaced_nodes or ()],

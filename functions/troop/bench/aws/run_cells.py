@@ -33,7 +33,7 @@ class RunCells:
         return read_one(self.rows.get(run, cell), cell_of, name_of)
 
     def get_all(self, run: str) -> list[Cell]:
-        """Returns all cells of a run, in their order, without their figures: results, limits and searches.
+        """Returns all cells of a run, in their order, without their figures: results, limits, searches and faults.
 
         Raises:
             MalformedItemError: one of them cannot be read. What a workflow decides needs all of them.
@@ -74,6 +74,7 @@ class RunCells:
         limits: list[dict[str, Any]] | None = None,
         searches: list[dict[str, Any]] | None = None,
         requests: Mapping[str, int] | None = None,
+        faults: list[dict[str, Any]] | None = None,
     ) -> bool:
         """Changes the given values. A cell that has ended keeps all of them except for its phase and point: then the
         call changes nothing and returns False, or True if the cell already has this status.
@@ -90,7 +91,7 @@ class RunCells:
         values: dict[str, Any] = {":schema": SCHEMA}
         condition, removed = "attribute_exists(#item)", ""
         changes: dict[str, Any] = {"status": status.value if status else None, "reason": reason, "results": results}
-        changes |= {"limits": limits, "searches": searches, "requests": requests}
+        changes |= {"limits": limits, "searches": searches, "requests": requests, "faults": faults}
         for name, value in changes.items():
             if value is not None:
                 update.append(f"#{name} = :{name}")

@@ -71,7 +71,7 @@ WITHOUT_FIGURES = (
     *("run", "item", "status", "phase", "phases", "reason", "closed_at"),
     *("variant", "attempt", "cost", "point", "order", "data_gone_at", "replaced_nodes", "requests"),
 )
-"""Attributes of a cell except for its results, limits and searches, which can have 200 KB."""
+"""Attributes of a cell except for its results, limits, searches and faults, which can have 200 KB."""
 
 
 def cell_of(item: Item) -> Cell:

@@ -26,7 +26,7 @@ from troop.bench.file.models import (
 )
 from troop.bench.file.structure import parse_structure
 from troop.bench.fleets.choices import number_of
-from troop.bench.measuring.execution_history import LONGEST_CELL, most_seconds
+from troop.bench.measuring.execution_history import LONGEST_CELL, most_seconds, steps_of
 
 OWN_STEPS = (names.LAUNCH, names.BOOT, names.COLLECT, names.TEARDOWN, names.OVER)
 """Steps of a cell besides its phases. Phases cannot have these names, to be distinguishable."""
@@ -338,12 +338,12 @@ def _expiry(benchmark: BenchmarkIn) -> Iterator[Problem]:
         doubled = " with those of the baseline" if any(phase.paired for phase in cell.phases) else ""
         yield Problem(("phases",), f"have {count} points{doubled}", allowed)
         return
-    longest, steps = cell.longest, len(cell.steps)
+    longest, steps = cell.longest, steps_of(cell)
     around = cell.needed - longest
     if longest + around > max(most_seconds(steps), 0):
         limit = f"at most {written(LONGEST_CELL)} for one cell"
         if (most := most_seconds(steps)) < LONGEST_CELL:
-            limit = f"at most {written(max(most, 0))} for one cell with {steps} phases and points"
+            limit = f"at most {written(max(most, 0))} for one cell with {steps} phases, points and faults"
         allowed = f"{limit}, with all time-outs and the steps around the phases"
         yield Problem(("phases",), f"may take {written(longest + around)}", allowed)
     if benchmark.expires_after < longest + around:

@@ -6,7 +6,7 @@ Each step can be repeated at any time: it acts on what it finds, and never chang
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -29,10 +29,12 @@ from troop.bench.definition.roster import to_document as roster_document
 from troop.bench.fleets import doubts
 from troop.bench.fleets.booting import FleetStatus, boot_verdict
 from troop.bench.flows.capacity import move_on
+from troop.bench.flows.cell_faults import POLL, CellFaults
 from troop.bench.flows.replacing import Replacing
-from troop.bench.measuring import judging, searching, verdicts
+from troop.bench.measuring import failure, judging, node_faults, searching, verdicts
 from troop.bench.measuring.attempts import latest
 from troop.bench.measuring.barriers import BarrierState, barrier, began, chosen, is_released, release
+from troop.bench.measuring.failure import Load
 from troop.bench.measuring.open_loop import targets
 from troop.bench.measuring.poll_waits import FIRST_WAIT, wait, wait_in_phase
 from troop.bench.measuring.verdicts import NodeOutcome, State, Verdict
@@ -97,12 +99,14 @@ class Results:
         phases: number of phases and points.
         table: the rows of all of them.
         limits: whether they hold the file's limits, see :func:`troop.bench.measuring.judging.entry`.
+        faults: their planned faults, see :func:`troop.bench.measuring.judging.fault_entries`.
         requests: the requests that nodes have counted, as in :class:`troop.bench.records.record.Cell`.
     """
 
     def __init__(self, *, is_complete: bool = True) -> None:
         self.table: list[dict[str, Any]] = []
         self.limits: list[dict[str, Any]] = []
+        self.faults: list[dict[str, Any]] = []
         self.requests: Counter[str] = Counter()
         self._is_complete = is_complete
         self._encoded: list[bytes] = []
@@ -112,12 +116,18 @@ class Results:
     def phases(self) -> int:
         return len(self._encoded)
 
-    def add(self, phase: Mapping[str, Any]) -> None:
-        """Adds a phase or a point, as merged."""
+    def add(self, phase: Mapping[str, Any], *, is_searched: bool) -> None:
+        """Adds a phase or a point, as merged.
+
+        Args:
+            is_searched: whether it is a point of a search.
+        """
         place = {key: phase[key] for key in ("phase", "point", "repeat", "parameters") if key in phase}
+        place |= {"has_faults": True} if phase.get("faults") else {}
         self.table += [{**place, **row} for row in phase["table"]]
-        if entry := judging.entry(phase):
+        if entry := judging.entry(phase, is_searched=is_searched):
             self.limits.append(entry)
+        self.faults += judging.fault_entries(phase)
         self.requests.update({name: n for name, n in phase.get("requests", {}).items() if name in BILLED})
         self._encoded.append(encoded(phase))
         if sum(map(len, self._encoded)) <= MOST_IN_PART:
@@ -150,6 +160,7 @@ class CellSteps:
     store: CellStore
     reader: FleetReader
     replacing: Replacing
+    faults: CellFaults
     clock: Callable[[], datetime]
 
     # Around the cells
@@ -253,7 +264,7 @@ class CellSteps:
         return Answer(run, cell, State.WAITING, phase_index, wait_in_phase(step.phase, began(document), self.clock()))
 
     def check(self, run: str, cell: str, phase_index: int) -> Answer:
-        """Checks the progress of a phase or a point.
+        """Checks the progress of a phase or a point, and hits the units whose moment has come.
 
         Returns:
             WAITING, NEXT with the next step's index, DONE after the last step, or FAILED.
@@ -265,7 +276,12 @@ class CellSteps:
         if not is_released(barrier_document):
             raise CellDamagedError(f"the barrier of {run} {cell} {step.name} is no longer released")
         step, start = chosen(benchmark, step, barrier_document), began(barrier_document)
-        verdict = verdicts.closed_verdict(record, now) or self._check(run, cell, benchmark, step, roster, now - start)
+        verdict = verdicts.closed_verdict(record, now)
+        if verdict is None:
+            self.faults.hit(run, cell, step, start)
+            verdict = self._check(run, cell, benchmark, step, roster, now - start)
+        if verdict.state is State.NEXT:
+            verdict = self.faults.verdict(run, cell, step, start) or verdict
         if verdict.state is State.FAILED:  # perhaps because a teardown has begun to remove the nodes
             verdict = verdicts.closed_verdict(self.runs.get(run), now) or verdict
         if verdict.nodes:
@@ -278,6 +294,9 @@ class CellSteps:
             phase_index += 1
             if phase_index == len(steps):
                 verdict = Verdict(State.DONE)
+                if self.faults.is_waiting(run, cell, benchmark):
+                    phase_index -= 1
+                    verdict = Verdict(State.WAITING, wait_seconds=POLL)
         wait_seconds = verdict.wait_seconds or wait_in_phase(step.phase, start, now)
         return self._answer(run, cell, verdict, phase_index, wait_seconds)
 
@@ -296,7 +315,7 @@ class CellSteps:
             step = self._chosen(run, cell, benchmark, planned)
             if step.phase.is_measured and not step.is_skipped:
                 merged = self._merged_point if step.point else self._merged
-                results.add(merged(run, cell, benchmark, step, roster))
+                results.add(merged(run, cell, benchmark, step, roster), is_searched=step.search is not None)
         searches = searching.documents(benchmark, results.limits)
         self._store(run, cell, results, searches)
         self.runs.cells.change(
@@ -305,6 +324,7 @@ class CellSteps:
             status=CellStatus.SUCCEEDED,
             results=stored_table(results.table),
             limits=results.limits or None,
+            faults=judging.stored_faults(results.faults) or None,
             searches=searches or None,
             requests=dict(results.requests) or None,
         )
@@ -414,20 +434,25 @@ class CellSteps:
         taken = self._interrupted(run, cell, benchmark) | ended.taken
         # EC2 can need a moment to state that spot takes a node back.
         certain = (missing & ended.gone) - (roster.spot() & ended.unexplained)
-        lost = certain | self._missing_twice(run, cell, missing)
-        if missing and not lost and not roster.ids() & taken:
+        doubted, now = self._doubted(run, cell, missing), self.clock()
+        excused = frozenset[str]()
+        if missing:
+            since = {i: moment.timestamp() for i, moment in doubted.items()}
+            excused = node_faults.excused(since, self.faults.announced(run, cell, benchmark, step))
+        lost = (certain | doubts.confirmed(doubted, now)) - excused
+        if missing - excused and not lost and not roster.ids() & taken:
             return Verdict(State.WAITING, wait_seconds=doubts.WAIT)
-        live = roster.ids() - lost
-        return verdicts.step_verdict(step, roster, live, frozenset(listed), outcomes, elapsed.total_seconds(), taken)
+        live, present = roster.ids() - lost - excused, frozenset(listed)
+        return verdicts.step_verdict(step, roster, live, present, outcomes, elapsed.total_seconds(), taken, excused)
 
-    def _missing_twice(self, run: str, cell: str, missing: frozenset[str]) -> frozenset[str]:
-        """Stores which nodes are missing, and returns those that an earlier check missed, too."""
-        key, now = names.doubts_key(run, cell), self.clock()
+    def _doubted(self, run: str, cell: str, missing: frozenset[str]) -> doubts.Doubts:
+        """Stores which nodes are missing, and returns since when."""
+        key = names.doubts_key(run, cell)
         earlier = doubts.from_document(self.store.find_document(key))
-        current = doubts.following(missing, earlier, now)
+        current = doubts.following(missing, earlier, self.clock())
         if current != earlier:
             self.store.write(key, doubts.to_document(current))
-        return doubts.confirmed(current, now)
+        return current
 
     def _outcomes(self, listed: dict[str, Listed], expected: frozenset[str], step: Step) -> Iterator[NodeOutcome]:
         for one, beginning in self.store.beginnings(_to_read(listed, expected), HEAD_BYTES):
@@ -473,7 +498,7 @@ class CellSteps:
             return
         earlier = self._chosen(run, cell, benchmark, benchmark.steps[index - 1])
         phase = self._merged_point(run, cell, benchmark, earlier, roster)
-        if entry := judging.entry(phase):
+        if entry := judging.entry(phase, is_searched=earlier.search is not None):
             entries = judging.with_entry(self.runs.cells.get(run, cell).limits, entry)
             searches = searching.documents(benchmark, entries)
             self.runs.cells.change(run, cell, limits=entries, searches=searches or None)
@@ -490,8 +515,8 @@ class CellSteps:
         return document
 
     def _merged(self, run: str, cell: str, benchmark: Benchmark, step: Step, roster: Roster) -> dict[str, Any]:
-        expected = roster.ids(step.phase.roles, step.limits)
         listed = self.store.listed(names.phase_prefix(run, cell, step.name))
+        expected = self._expected(run, cell, benchmark, step, roster, listed)
         if missing := expected - set(listed):
             raise CellDamagedError(f"summaries of the phase {step.name} are gone: {verdicts.name_some(missing)}")
         documents = self.store.documents(listed[i] for i in sorted(expected))
@@ -509,7 +534,23 @@ class CellSteps:
         limits: dict[str, Any] = {"limits": [one.document() for one in judged]} if judged else {}
         if judged and self._is_baseline(run, cell, benchmark, place):
             limits["is_baseline"] = True
-        return merged | place | limits
+        faults = self._judged_faults(run, cell, step, roster, _load(benchmark, step, merger, merged))
+        return merged | place | limits | faults
+
+    def _judged_faults(self, run: str, cell: str, step: Step, roster: Roster, load: Load) -> dict[str, Any]:
+        """Returns the planned faults of a step as its results have them; empty without any."""
+        if not step.phase.faults:
+            return {}
+        return {"faults": failure.entries(self.faults.happened(run, cell, step, roster), load)}
+
+    def _expected(
+        self, run: str, cell: str, benchmark: Benchmark, step: Step, roster: Roster, listed: Collection[str]
+    ) -> frozenset[str]:
+        """Returns the nodes whose summaries belong to a step: not those that a planned fault has crashed before."""
+        expected = roster.ids(step.phase.roles, step.limits)
+        if missing := expected - set(listed):
+            expected -= missing & self.faults.announced(run, cell, benchmark, step).keys()
+        return expected
 
     def _is_baseline(self, run: str, cell: str, benchmark: Benchmark, place: Mapping[str, Any]) -> bool:
         """Checks whether a merged phase or point, at this place, is of the baseline."""
@@ -537,8 +578,8 @@ class CellSteps:
             step = chosen(benchmark, planned, barrier_document)
             if step.phase.is_measured and not step.is_skipped:
                 point = self.store.find_document(names.point_key(run, cell, step.name)) if step.point else None
-                if document := point or self._partial(run, cell, step, roster):
-                    results.add(document)
+                if document := point or self._partial(run, cell, benchmark, step, roster):
+                    results.add(document, is_searched=step.search is not None)
         if results.phases:
             searches = searching.documents(benchmark, results.limits)
             self._store(run, cell, results, searches)
@@ -550,13 +591,13 @@ class CellSteps:
             with suppress(BotoCoreError, ClientError):  # the report computes it again
                 self.store.put(names.report_part_key(run, cell), its_part, "application/json")
 
-    def _partial(self, run: str, cell: str, step: Step, roster: Roster) -> dict[str, Any] | None:
+    def _partial(self, run: str, cell: str, benchmark: Benchmark, step: Step, roster: Roster) -> dict[str, Any] | None:
         """Merges what nodes have measured of a step, from summaries and running summaries; None for nothing. It is
         marked as partial unless all nodes have ended in order.
         """
-        expected = roster.ids(step.phase.roles, step.limits)
-        lives = self._lives(run, cell, step, {one.id: one.role for one in roster.members if one.id in expected})
         listed = self.store.listed(names.phase_prefix(run, cell, step.name))
+        expected = self._expected(run, cell, benchmark, step, roster, listed)
+        lives = self._lives(run, cell, step, {one.id: one.role for one in roster.members if one.id in expected})
         ranks, whole = {one.id: one.rank for one in roster.members}, set[str]()
 
         def summaries_of() -> Iterator[Summary]:
@@ -575,7 +616,10 @@ class CellSteps:
         merger, merged = _sum_of(roster, summaries_of())
         if not merger.nodes:
             return None
-        return merged | _place_of(step) | ({} if whole == expected else {"partial": True})
+        is_whole = whole == expected
+        load = _load(benchmark, step, merger, merged) if is_whole else Load((), None, 0.0)
+        faults = self._judged_faults(run, cell, step, roster, load)
+        return merged | _place_of(step) | faults | ({} if is_whole else {"partial": True})
 
     def _lives(self, run: str, cell: str, step: Step, roles: Mapping[str, str]) -> dict[str, Live]:
         """Returns the last running summaries of a step, by node."""
@@ -621,6 +665,21 @@ def _sum_of(roster: Roster, several: Iterable[Summary]) -> tuple[Merger, dict[st
         for i, line in role["nodes"].items():
             line["purchase"] = bought[i]
     return merger, merged
+
+
+def _load(benchmark: Benchmark, step: Step, merger: Merger, merged: Mapping[str, Any]) -> Load:
+    """Returns what the roles of a step did that generate load; of all its roles if none is said to."""
+    generating = {fleet.role for fleet in benchmark.fleets if is_load(fleet.role, fleet.load)}
+    its = [role for role in merger.operations if role in generating] or [*merger.operations]
+    taking_part = {role: merged["roles"][role]["nodes"] for role in its}
+    point = step.point.parameters if step.point else {}
+    rates = targets(benchmark, step.phase_name, point, taking_part)
+    return Load(
+        [operation for role in its for operation in merger.operations[role].values()],
+        merger.measured_from,
+        merger.measured_seconds,
+        sum(rates.values()) if its and rates.keys() == set(its) else None,
+    )
 
 
 def _place_of(step: Step) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from troop.bench.definition import names
 from troop.bench.definition.definition import Benchmark
-from troop.bench.measuring.execution_history import allows_further
+from troop.bench.measuring.execution_history import allows_further, steps_of
 from troop.bench.records.record import Cell, CellStatus, Run
 
 
@@ -37,7 +37,7 @@ def following(
     over = now + timedelta(seconds=benchmark.needed)
     if run.closed_at is not None or over + timedelta(seconds=waiting) > run.expires_at:
         return None
-    if not allows_further((over - began).total_seconds(), len(benchmark.steps) * (attempt + 1)):
+    if not allows_further((over - began).total_seconds(), steps_of(benchmark) * (attempt + 1)):
         return None
     attempt += 1
     return Cell(run.run, names.attempt_id(first, attempt), variant=cell.variant, attempt=attempt, order=cell.order)

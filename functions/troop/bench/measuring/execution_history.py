@@ -5,6 +5,9 @@ tests/machines/test_benchmark.py computes the events of cells at these limits.
 
 from __future__ import annotations
 
+from troop.bench.definition.definition import Benchmark
+from troop.bench.measuring.poll_waits import needs_poll
+
 LONGEST_CELL = 24 * 3600
 """Seconds that a cell can take, and all attempts at it together."""
 
@@ -13,6 +16,11 @@ STEP_SECONDS = 540
 
 _FIRST_STEPS, _FURTHER_STEPS = 50, 40
 """Steps that fit beside :data:`LONGEST_CELL`: of one attempt, and of several, which have launches and teardowns."""
+
+
+def steps_of(benchmark: Benchmark) -> int:
+    """Counts the steps of a cell, and as a step each fault that needs polls of its own: fewer than a step has."""
+    return len(benchmark.steps) + sum(needs_poll(fault) for step in benchmark.steps for fault in step.phase.faults)
 
 
 def most_seconds(steps: int) -> int:

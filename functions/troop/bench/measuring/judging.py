@@ -17,6 +17,7 @@ from typing import Any
 
 from troop.bench.definition.phase_limits import BYTES, ERROR_RATE, PER_SECOND, RATES, TIMES, TIMES_OVER_TIME, PhaseLimit
 from troop.bench.definition.plan import Variant
+from troop.bench.measuring.failure import BROKEN, HELD, UNKNOWN
 from troop.bench.measuring.open_loop import Counted, allowed, done, misses
 from troop.measure.histogram import buckets_at
 from troop.measure.merge import PERCENTILES, row
@@ -28,6 +29,9 @@ NAMED = 5
 
 LONGEST_REASON, LONGEST_SETTING = 200, 200
 """Maximum characters in the cell's record: a run can have thousands of entries in one answer of the API."""
+
+LONGEST_SENTENCE, MOST_FAULTS = 300, 30
+"""Likewise: maximum characters of a planned fault's sentence, and the most faults of a cell. The results have all."""
 
 _PERCENTS = {**PERCENTILES, "max_ms": 100}
 
@@ -114,22 +118,67 @@ def judge_rates(phase: Mapping[str, Any], targets: Mapping[str, float]) -> list[
     return judgements
 
 
-def entry(phase: Mapping[str, Any]) -> dict[str, Any] | None:
+def entry(phase: Mapping[str, Any], *, is_searched: bool = False) -> dict[str, Any] | None:
     """Summarizes the judgements of a merged phase or point for the cell's record; None without limits.
 
+    A point of a search with planned faults holds what the search is for if all expectations of its faults are HELD.
+    Other faults have entries of their own, see :func:`fault_entries`.
+
     Args:
-        phase: a phase of the results, with the documents of its judgements in ``limits``, and whether it
-            ``is_baseline``.
+        phase: a phase of the results, with the documents of its judgements in ``limits``, those of its planned faults
+            in ``faults``, and whether it ``is_baseline``.
+        is_searched: whether it is a point of a search.
 
     Returns:
         ``{"phase", "point", "repeat", "setting", "held", "reason"}``, and "is_baseline" if it is. The setting is the
         point in short, such as ``threads=50, #2``. The reason is that of the first limit that is not held, with the
         number of others.
     """
-    if not phase.get("limits"):
+    missed = [one["reason"] for one in phase.get("limits") or () if not one["held"]]
+    expected = [one for one in phase.get("faults") or () if one["expect"]] if is_searched else []
+    missed += [one["sentence"] for one in expected if one["verdict"] != HELD]
+    if not phase.get("limits") and not expected:
         return None
-    missed = [one["reason"] for one in phase["limits"] if not one["held"]]
     more = f"; and {len(missed) - 1} more" if len(missed) > 1 else ""
+    return {
+        **_place(phase),
+        "held": not missed,
+        "reason": f"{missed[0]}"[:LONGEST_REASON] + more if missed else None,
+        **({"is_baseline": True} if phase.get("is_baseline") else {}),
+    }
+
+
+def fault_entries(phase: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Summarizes the planned faults of a merged phase or point for the cell's record.
+
+    Returns:
+        ``[{"phase", "point", "repeat", "setting", "number", "what", "verdict", "sentence"}]``.
+    """
+    return [
+        {
+            **_place(phase),
+            "number": one["number"],
+            "what": one["what"],
+            "verdict": one["verdict"],
+            "sentence": one["sentence"][:LONGEST_SENTENCE],
+        }
+        for one in phase.get("faults") or ()
+    ]
+
+
+def stored_faults(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Returns as many entries of :func:`fault_entries` as the cell's record holds, in their order: those that are
+    BROKEN before those that are UNKNOWN, and these before all others.
+    """
+    order = (BROKEN, UNKNOWN)
+    places = sorted(
+        range(len(entries)),
+        key=lambda n: order.index(verdict) if (verdict := entries[n]["verdict"]) in order else len(order),
+    )
+    return [entries[n] for n in sorted(places[:MOST_FAULTS])]
+
+
+def _place(phase: Mapping[str, Any]) -> dict[str, Any]:
     repeat = phase.get("repeat", 1)
     values = {name: tuple(v) if isinstance(v, list) else v for name, v in phase.get("parameters", {}).items()}
     return {
@@ -137,9 +186,6 @@ def entry(phase: Mapping[str, Any]) -> dict[str, Any] | None:
         "point": phase.get("point"),
         "repeat": repeat,
         "setting": Variant(None, values, repeat).label[:LONGEST_SETTING],
-        "held": not missed,
-        "reason": f"{missed[0]}"[:LONGEST_REASON] + more if missed else None,
-        **({"is_baseline": True} if phase.get("is_baseline") else {}),
     }
 
 

@@ -6,14 +6,20 @@ that the history suffices.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from math import ceil
 
 from troop.bench.definition.definition import Phase
+from troop.bench.definition.planned_fault import CRASH, PlannedFault
 
 FIRST_WAIT, LONGEST_WAIT = 2, 60
 """Seconds before the first poll, and maximum seconds between two."""
+
+BEFORE_CRASH = 5
+"""Seconds before a planned crash of a node when a poll looks whether the node is still there. A node that is lost
+earlier is no planned fault.
+"""
 
 GROWTH = 3
 """Divisor of the elapsed time, whose quotient is the wait: so the elapsed time grows by a third from poll to poll."""
@@ -31,7 +37,7 @@ def wait(elapsed: float, moments: Iterable[float] = ()) -> int:
 
 def wait_in_phase(phase: Phase, began: datetime, now: datetime) -> int:
     """Computes the seconds until the next poll of a phase. A measured phase cannot succeed before its measured time
-    ends.
+    ends. Polls hit units when they are due, and look for lost nodes just before others crash.
 
     Args:
         began: when the phase starts; can be in the future.
@@ -39,5 +45,18 @@ def wait_in_phase(phase: Phase, began: datetime, now: datetime) -> int:
     elapsed = (now - began).total_seconds()
     expected = phase.warm_up + phase.measured if phase.is_measured else 0
     if elapsed < expected:
-        return int(max(FIRST_WAIT, min(LONGEST_WAIT, expected - elapsed + 1)))
+        due = min((ceil(moment - elapsed) for moment in _moments(phase) if moment > elapsed), default=LONGEST_WAIT)
+        return min(due, int(max(FIRST_WAIT, min(LONGEST_WAIT, expected - elapsed + 1))))
     return wait(elapsed - expected)
+
+
+def _moments(phase: Phase) -> Iterator[float]:
+    """Yields the seconds from the start of a phase to the polls that its faults need."""
+    for fault in phase.faults:
+        if needs_poll(fault):
+            yield phase.warm_up + fault.at - (BEFORE_CRASH if fault.unit is None else 0)
+
+
+def needs_poll(fault: PlannedFault) -> bool:
+    """Checks whether the workflow must poll because of a fault: it hits a unit, or crashes nodes."""
+    return fault.unit is not None or fault.method == CRASH

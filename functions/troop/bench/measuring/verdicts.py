@@ -84,11 +84,13 @@ def step_verdict(
     outcomes: Iterable[NodeOutcome],
     elapsed: float,
     interrupted: frozenset[str] = frozenset(),
+    excused: frozenset[str] = frozenset(),
 ) -> Verdict:
     """Decides about a phase, one of its points, or the script between two points.
 
     Lost nodes are checked first, because failures on other nodes are often their consequence. A cell that loses a node
-    is INVALID in every phase, and between two points: its nodes changed, and another attempt can succeed.
+    is INVALID in every phase, and between two points: its nodes changed, and another attempt can succeed. Only nodes
+    that a planned fault has crashed may be missing.
 
     Args:
         live: ids of instances that run and are in service in their groups. Every node must live until the end of the
@@ -97,6 +99,7 @@ def step_verdict(
         outcomes: summaries read so far; complete when all are present.
         elapsed: seconds since the phase began.
         interrupted: ids of nodes that spot takes back or has taken.
+        excused: ids of nodes that a planned fault has crashed; see :func:`troop.bench.measuring.node_faults.excused`.
 
     Returns:
         NEXT when the phase has succeeded on all of its nodes.
@@ -106,10 +109,10 @@ def step_verdict(
     if taken := roster.ids() & (interrupted | {o.id for o in outcomes if o.interrupted}):
         reason = f"spot took {name_some(taken)} back during the phase {phase.name}"
         return invalid(reason)
-    if lost := roster.ids() - live:
+    if lost := roster.ids() - live - excused:
         why = next((f": {cut(o.reason)}" for o in outcomes if o.id in lost and o.is_lost and o.reason), "")
         return invalid(f"{name_some(lost)} {_was(lost)} lost during the phase {phase.name}{why}")
-    expected = roster.ids(phase.roles, step.limits)
+    expected = roster.ids(phase.roles, step.limits) - excused
     bad = sorted((o for o in outcomes if o.id in expected and not o.is_ok), key=lambda o: (not o.is_lost, o.id))
     if bad:
         failures = "; ".join(f"{o.id} {o.outcome}{': ' + cut(o.reason) if o.reason else ''}" for o in bad[:MOST_NAMED])

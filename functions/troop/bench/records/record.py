@@ -147,6 +147,8 @@ class Cell:
         order: place in the order in which the run starts its cells, from 1; None for a run of an earlier version.
         limits: whether the merged phases and points hold the file's limits, see
             :func:`troop.bench.measuring.judging.entry`; None before the first one is merged, and without limits.
+        faults: the planned faults of its merged phases and points, see
+            :func:`troop.bench.measuring.judging.fault_entries`; None before the results are merged, and without any.
         searches: where the searches of its phases stand, see :func:`troop.bench.definition.search.document`; None
             before the first point is merged, and without a search.
         replaced_nodes: the nodes that were replaced while it booted, as
@@ -175,6 +177,7 @@ class Cell:
     data_gone_at: datetime | None = None
     replaced_nodes: list[dict[str, str]] | None = None
     requests: Mapping[str, int] | None = None
+    faults: list[dict[str, Any]] | None = None
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,12 @@ def single_client(service: str) -> Any:
 
 
 @cache
+def waiting_client(service: str) -> Any:
+    """Returns a client that sends each request once and waits a minute for its answer, such as that of a function."""
+    return _new(service, config=_SINGLE.merge(Config(read_timeout=60)))
+
+
+@cache
 def regional_client(service: str, region: str) -> Any:
     """Returns a client like :func:`quick_client`, for another region."""
     return _new(service, region_name=region, config=_QUICK)

@@ -222,7 +222,7 @@ def test_many_points_may_take_less_time_for_the_history_of_their_execution() -> 
     assert read(fits, FILES).needed <= most_seconds(81)
     (problem,) = problems(phase(repeat=80, timeout="14m"))
     assert str(problem).startswith("phases may take ")
-    assert "for one cell with 81 phases and points" in str(problem)
+    assert "for one cell with 81 phases, points and faults" in str(problem)
 
 
 def test_a_parameter_is_varied_by_the_matrix_or_by_points() -> None:

@@ -35,6 +35,7 @@ def _cell(cell: Mapping[str, Any]) -> Cell:
             operations=[Operation.model_validate(row)],
         )
         for row in cell["results"] or ()
+        if not row.get("has_faults")
         for parameters in [dict(sorted((row.get("parameters") or {}).items()))]  # in the order of the database
     ]
     known = {name: cell["variant"][name] for name in ("scale", "values", "repetition")}

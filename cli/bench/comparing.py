@@ -126,7 +126,8 @@ def compare(
         ]
     faults = failures.compared(*cells)
     if not rows and (fail_below is not None or not faults):
-        explanation = "; ".join([*unmatched, *warnings]) or "neither side has measured an operation"
+        nothing = "neither side has measured an operation without planned faults"
+        explanation = "; ".join([*unmatched, *warnings]) or nothing
         raise IncomparableError(f"nothing of {a.name} can be compared with anything of {b.name}: {explanation}")
     if sides.source != "runs" and any(row.equal and row.exceeds_noise is None for row in rows):
         warnings.append(UNSURE)

@@ -125,7 +125,7 @@ def figure_of(plan: Plan) -> str:
         rates(phase, {**one.benchmark.parameters, **point.parameters})
         for one in plan.cells
         for phase in one.benchmark.phases
-        if phase.is_measured
+        if phase.is_measured and not phase.faults
         for point in phase.points or (Point(),)
     ]
     return Figure.P99.field if settings and all(settings) else RATE

@@ -110,7 +110,9 @@ def bills(cells: Iterable[Cell]) -> list[CellBill]:
 
 
 def rates(cells: Iterable[Cell]) -> list[Rate]:
-    """Returns each measured throughput with what it costs to keep it up: of operations with a total, only the total."""
+    """Returns each measured throughput with what it costs to keep it up: of operations with a total, only the total.
+    One that planned faults have changed is left out.
+    """
     return [
         Rate(
             name=", ".join(part for part in (cell_name(cell), phase.setting) if part),
@@ -123,7 +125,7 @@ def rates(cells: Iterable[Cell]) -> list[Rate]:
         for cell in cells
         for phase in cell.phases
         for operation in rows_of(phase)
-        if operation.per_second and operation.share is None
+        if operation.per_second and operation.share is None and not phase.faults
     ]
 
 

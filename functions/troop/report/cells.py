@@ -255,7 +255,9 @@ class _Reading:
 
     def _verdict(self, results: Sequence[Mapping[str, Any]]) -> Outcome | None:
         def read() -> Outcome | None:
-            return phase_limits.verdict([entry for one in results if (entry := judging.entry(one))], self._searches)
+            searched = {one["phase"] for one in self._searches}
+            entries = (judging.entry(one, is_searched=one["phase"] in searched) for one in results)
+            return phase_limits.verdict([one for one in entries if one], self._searches)
 
         return self._tried(read, None, "the verdict on its limits is left out")
 

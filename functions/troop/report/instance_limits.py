@@ -126,7 +126,8 @@ def _role_findings(
     yield "Traffic was a burst above the baseline", _bursts(members, types)
     yield "Packets exceeded an allowance of the network", _packets(members)
     yield "The demand exceeded a limit of EBS", _volumes(members, phase.measured_seconds)
-    yield "Many TCP retransmits", _retransmits(members)
+    if not phase.faults:  # a node that does not answer makes others send again
+        yield "Many TCP retransmits", _retransmits(members)
     yield "One core was busy", _cores(members)
 
 

@@ -230,14 +230,15 @@ _Lead = tuple[str, str]
 
 
 def _lead(report: Report) -> _Lead | None:
-    """Returns the phase and the role whose operations are the run's subject; None without results.
+    """Returns the phase and the role whose operations are the run's subject; None without results. Phases with planned
+    faults are no such subject.
 
     It is the role that generates the load and has the most operations: servers may count each operation several times.
     """
     counts: dict[_Lead, tuple[bool, int]] = {}
     for cell in report.cells:
         for phase in cell.phases if cell.status == GOOD else []:
-            for one in leading(phase):
+            for one in () if phase.faults else leading(phase):
                 generating, count = counts.get((phase.phase, one.role), (False, 0))
                 generating = generating or bool(one.count and one.role in generators(cell, phase))
                 counts[phase.phase, one.role] = generating, count + one.count

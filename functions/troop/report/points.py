@@ -54,7 +54,9 @@ def key_of(phase: Phase, operation: Operation) -> Key:
 def by_key(
     cells: Iterable[Cell], rows: Callable[[Phase], Sequence[Operation]] = rows_of
 ) -> dict[Key, list[tuple[Cell, Operation]]]:
-    """Returns the operations of cells and their totals by key, at most one for each cell, see :func:`combined`."""
+    """Returns the operations of cells and their totals by key, at most one for each cell, see :func:`combined`. Those
+    of phases with planned faults are left out: they measure the faults.
+    """
     operations_by_key: dict[Key, list[tuple[Cell, Operation]]] = {}
     for cell in cells:
         for key, operations in _repeats(cell, rows).items():
@@ -151,6 +153,6 @@ def shares_nodes(cell: Cell) -> bool:
 def _repeats(cell: Cell, rows: Callable[[Phase], Sequence[Operation]]) -> dict[Key, list[Operation]]:
     operations_by_key: dict[Key, list[Operation]] = {}
     for phase in cell.phases:
-        for operation in rows(phase):
+        for operation in () if phase.faults else rows(phase):
             operations_by_key.setdefault(key_of(phase, operation), []).append(operation)
     return operations_by_key

@@ -77,12 +77,13 @@ def _slowed(one: Operation) -> int:
 def _lines(cell: Cell, name: str) -> Iterator[_Line]:
     """Yields a line over the number ``name`` for the main operation of each role, and each setting of the others.
 
-    Roles with a set rate are left out: their throughput is what they were told to do.
+    Roles with a set rate are left out: their throughput is what they were told to do. So are phases with planned
+    faults.
     """
     phases: dict[tuple[str, str, str, str], dict[float, list[tuple[float, Phase]]]] = {}
     for phase in cell.phases:
         number = phase.parameters.get(name)
-        if isinstance(number, bool) or not isinstance(number, int | float):
+        if isinstance(number, bool) or not isinstance(number, int | float) or phase.faults:
             continue
         others = {key: value for key, value in sorted(phase.parameters.items()) if key != name}
         for one in {row.role: row for row in reversed(rows_of(phase))}.values():  # the first row of each role

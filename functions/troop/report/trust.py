@@ -71,10 +71,11 @@ def findings(cell: Cell) -> list[Finding]:
         _open_loop,
         _unsteady,
     )
+    disturbed = {_unequal, _open_loop, _unsteady}  # planned faults cause what these find
     findings = [*_status(cell), *_earlier(cell), *_interruptions(cell), *_costs(cell)]
     for phase in cell.phases:
         for judge in phase_checks:
-            findings += judge(cell, phase)
+            findings += [] if phase.faults and judge in disturbed else judge(cell, phase)
     return findings
 
 
@@ -229,7 +230,7 @@ def _errors(cell: Cell, phase: Phase) -> Iterator[Finding]:
         more = f", and {len(ordered) - MOST_KINDS} more kinds" if len(ordered) > MOST_KINDS else ""
         every = total + one.count
         failures = f"{total:,} of {every:,} operations ({_percent(total / every)}) failed"
-        severity: Severity = "note" if is_beyond(cell, phase) else "warning" if one.count else "error"
+        severity: Severity = "note" if phase.faults or is_beyond(cell, phase) else "warning" if one.count else "error"
         yield _finding(cell, "Operations failed", f"{_named(phase, one)}: {failures}: {kinds}{more}.", severity)
 
 

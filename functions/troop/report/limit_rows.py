@@ -9,13 +9,17 @@ from typing import Final
 
 from troop.bench.definition.baseline import is_baseline
 from troop.bench.definition.phase_limits import FAILED, PASSED, PhaseLimit
-from troop.bench.definition.search import ANSWERS, Outcome, interval
+from troop.bench.definition.search import ANSWERS, EXPECTATIONS, LIMITS, Outcome, interval
 from troop.bench.measuring.judging import bound, shown
 from troop.report.document import Cell, Limit, Phase, Report, Search
 from troop.shared import formatting
 
 MOST_ROWS: Final = 1000
 """The most limits of all cells on a page."""
+
+
+VERDICTS: Final = ("Limits", "Expectations")
+"""Labels of the key figure with the verdict: on limits, or only on searches by what planned faults expect."""
 
 
 @dataclass(frozen=True)
@@ -82,21 +86,24 @@ def keys(report: Report) -> Iterator[tuple[str, str, str]]:
     if len(judged) == 1:
         for one in judged[0].searches:
             if one.outcome in ANSWERS:
-                yield f"Largest {one.parameter}", *_answer(one)
+                has_faults = any(phase.faults for phase in judged[0].phases if phase.phase == one.phase)
+                yield f"Largest {one.parameter}", *_answer(one, EXPECTATIONS if has_faults else LIMITS)
+    phases = [phase for cell in judged for phase in cell.phases]
+    label = VERDICTS[any(one.faults for one in phases) and not any(one.limits for one in phases)]
     if not bad:
-        yield "Limits", PASSED, "" if len(judged) == 1 else f"all {len(judged):,} cells"
+        yield label, PASSED, "" if len(judged) == 1 else f"all {len(judged):,} cells"
         return
     cells = f"{len(bad):,} of {len(judged):,} cells: " if len(judged) > 1 else ""
-    yield "Limits", FAILED, f"{cells}{_reason(bad[0])}"
+    yield label, FAILED, f"{cells}{_reason(bad[0])}"
 
 
-def _answer(search: Search) -> tuple[str, str]:
+def _answer(search: Search, bounds: str) -> tuple[str, str]:
     """Returns the answer of a search, which can be an interval, and a note."""
     low = f"{search.largest:,.10g}"
     high = None if search.smallest is None else f"{search.smallest:,.10g}"
     if search.outcome == Outcome.WIDENED:
-        return interval(low, high), "a value both held and failed the limits"
-    return low, f"{high} does not hold the limits" if high else "the largest value of the range"
+        return interval(low, high), f"a value both held and failed {bounds}"
+    return low, f"{high} does not hold {bounds}" if high else "the largest value of the range"
 
 
 def _reason(cell: Cell) -> str:

@@ -51,7 +51,11 @@ def answer(report: Report) -> str:
     sentences = (
         [text] if (text := verdicts.against([one for one in ratios if (one.phase, one.role) == lead], name)) else []
     )
-    sentences += [f"{label}: {value} ({note})." for label, value, note in limit_rows.keys(report) if label != "Limits"]
+    sentences += [
+        f"{label}: {value} ({note})."
+        for label, value, note in limit_rows.keys(report)
+        if label not in limit_rows.VERDICTS
+    ]
     if best is not None and best.per_second:
         times = (("mean", best.mean_ms), ("p99", best.p99_ms))
         parts = [f"{name} {formatting.plain(value)} ms" for name, value in times if value is not None]

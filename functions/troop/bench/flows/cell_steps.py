@@ -116,7 +116,7 @@ class Results:
     def phases(self) -> int:
         return len(self._encoded)
 
-    def add(self, phase: Mapping[str, Any], *, is_searched: bool) -> None:
+    def add(self, phase: Mapping[str, Any], *, is_searched: bool = False) -> None:
         """Adds a phase or a point, as merged.
 
         Args:
@@ -534,14 +534,30 @@ class CellSteps:
         limits: dict[str, Any] = {"limits": [one.document() for one in judged]} if judged else {}
         if judged and self._is_baseline(run, cell, benchmark, place):
             limits["is_baseline"] = True
-        faults = self._judged_faults(run, cell, step, roster, _load(benchmark, step, merger, merged))
+        faults = self._judged_faults(run, cell, benchmark, step, roster, merger, merged)
         return merged | place | limits | faults
 
-    def _judged_faults(self, run: str, cell: str, step: Step, roster: Roster, load: Load) -> dict[str, Any]:
-        """Returns the planned faults of a step as its results have them; empty without any."""
+    def _judged_faults(
+        self,
+        run: str,
+        cell: str,
+        benchmark: Benchmark,
+        step: Step,
+        roster: Roster,
+        merger: Merger,
+        merged: Mapping[str, Any],
+        *,
+        is_whole: bool = True,
+    ) -> dict[str, Any]:
+        """Returns the planned faults of a step as its results have them, and the roles whose load they hit; empty
+        without any. Their figures are unknown unless all nodes have ended in order.
+        """
         if not step.phase.faults:
             return {}
-        return {"faults": failure.entries(self.faults.happened(run, cell, step, roster), load)}
+        generating = _generating(benchmark, merger)
+        load = _load(benchmark, step, merger, merged, generating) if is_whole else Load((), None, 0.0)
+        entries = failure.entries(self.faults.happened(run, cell, step, roster), load)
+        return {"faults": entries, "generating": generating}
 
     def _expected(
         self, run: str, cell: str, benchmark: Benchmark, step: Step, roster: Roster, listed: Collection[str]
@@ -617,8 +633,7 @@ class CellSteps:
         if not merger.nodes:
             return None
         is_whole = whole == expected
-        load = _load(benchmark, step, merger, merged) if is_whole else Load((), None, 0.0)
-        faults = self._judged_faults(run, cell, step, roster, load)
+        faults = self._judged_faults(run, cell, benchmark, step, roster, merger, merged, is_whole=is_whole)
         return merged | _place_of(step) | faults | ({} if is_whole else {"partial": True})
 
     def _lives(self, run: str, cell: str, step: Step, roles: Mapping[str, str]) -> dict[str, Live]:
@@ -667,18 +682,24 @@ def _sum_of(roster: Roster, several: Iterable[Summary]) -> tuple[Merger, dict[st
     return merger, merged
 
 
-def _load(benchmark: Benchmark, step: Step, merger: Merger, merged: Mapping[str, Any]) -> Load:
-    """Returns what the roles of a step did that generate load; of all its roles if none is said to."""
+def _generating(benchmark: Benchmark, merger: Merger) -> list[str]:
+    """Returns the roles in merged results that generate load; all of them if none does."""
     generating = {fleet.role for fleet in benchmark.fleets if is_load(fleet.role, fleet.load)}
-    its = [role for role in merger.operations if role in generating] or [*merger.operations]
-    taking_part = {role: merged["roles"][role]["nodes"] for role in its}
+    return sorted(generating & merger.operations.keys()) or sorted(merger.operations)
+
+
+def _load(
+    benchmark: Benchmark, step: Step, merger: Merger, merged: Mapping[str, Any], generating: Sequence[str]
+) -> Load:
+    """Returns what the roles of a step did that generate load."""
+    taking_part = {role: merged["roles"][role]["nodes"] for role in generating}
     point = step.point.parameters if step.point else {}
     rates = targets(benchmark, step.phase_name, point, taking_part)
     return Load(
-        [operation for role in its for operation in merger.operations[role].values()],
+        [operation for role in generating for operation in merger.operations[role].values()],
         merger.measured_from,
         merger.measured_seconds,
-        sum(rates.values()) if its and rates.keys() == set(its) else None,
+        sum(rates.values()) if rates and rates.keys() == set(generating) else None,
     )
 
 

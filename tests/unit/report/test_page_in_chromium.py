@@ -451,8 +451,12 @@ def test_a_fault_is_drawn_with_its_windows_marks_and_failures(opened: Opened) ->
     counts = bars(page)
     succeeded = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--s1')")
     assert counts[succeeded.strip()] == 149
-    hatched = [fill for fill in counts if fill.startswith("url(")]
-    assert hatched, "failures differ by more than their colour"
+    assert page.locator(f"{FAILURE} svg pattern path[d^=M]").count(), "failures differ by more than their colour"
+    failing_seconds = sum(map(bool, failing.held().cells[0].phases[0].curve.failed))  # type: ignore[union-attr]
+    assert (
+        counts[page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--bad')").strip()]
+        == failing_seconds
+    )
     verdict, chart = page.locator(".told .status").bounding_box(), page.locator(FAILURE).bounding_box()
     assert verdict
     assert chart

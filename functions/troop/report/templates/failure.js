@@ -125,7 +125,7 @@ function drawFailures(data) {
         name: "operations/s", height: 190, axis: { type: "value", min: 0, boundaryGap: [0, "16%"] }, level: view.level,
         series: [
           bars("succeeded", curve.rate, { color: colour("s1"), decal: { symbol: "none" } }),
-          bars("failed", curve.failed, {
+          bars("failed", curve.failed.map((value) => value || null), {
             color: colour("bad"), decal: { symbol: "rect", color: colour("surface"), dashArrayX: [1, 0], dashArrayY: [2, 3], rotation: -0.78 },
           }),
         ],

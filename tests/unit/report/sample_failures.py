@@ -11,6 +11,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest.mock import patch
 
+from tests.unit.report.sample_cells import changed
+from tests.unit.report.sample_reports import HOSTILE
 from troop.bench.definition.planned_fault import STEP_SECONDS, Expectation, PlannedFault
 from troop.bench.measuring.failure import Happened, Load, entries
 from troop.bench.results.figures import figures
@@ -78,7 +80,7 @@ def simulated(
 
 def _load(since: float, lasts: float) -> float:
     """How much a fault slows a request down: 1 while it lasts, then less and less."""
-    return 0.0 if since < 0 else 1.0 if since < lasts else 0.8 * math.exp((lasts - since) / 1.5)
+    return 0.0 if since < 0 else 1.0 if since < lasts else 0.8 * math.exp((lasts - since) / 0.7)
 
 
 EXPECT = Expectation(rate=0.7, rate_back_within=20, p99_back_within=30, failed_at_most=500)
@@ -198,6 +200,26 @@ def refused() -> Report:
         1, PlannedFault(AT, None, unit="web", expect=EXPECT), "hit an instance of web", outcome="REFUSED", why=why
     )
     return report(cell(phase(with_faults(simulated((1000, 0)), hit))))
+
+
+def hostile() -> Report:
+    """Whatever can be text is an attack."""
+    one = unit()
+    fault = one.cells[0].phases[0].faults[0]
+    assert fault.windows.during
+    assert fault.event
+    during = changed(fault.windows.during, errors={HOSTILE: 7})
+    attacked = changed(
+        fault,
+        what=HOSTILE,
+        sentence=HOSTILE,
+        reasons=[HOSTILE],
+        verdict="UNKNOWN",
+        event=changed(fault.event, event_id=HOSTILE, verdict=HOSTILE),
+        windows=changed(fault.windows, during=during),
+    )
+    point = changed(one.cells[0].phases[0], phase=HOSTILE, label=HOSTILE, faults=[attacked, attacked])
+    return changed(one, cells=[changed(one.cells[0], label=HOSTILE, phases=[point, point])])
 
 
 def repeated(cells: int = 5) -> Report:

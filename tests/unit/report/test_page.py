@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.unit.report import sample_comparisons as comparisons
+from tests.unit.report import sample_failures as failing
 from tests.unit.report import sample_reports as samples
 from tests.unit.report.reading import Read
 from troop.report import bills, html
@@ -27,6 +28,8 @@ REPORTS: list[Callable[[], Report]] = [
     samples.hostile,
     samples.bare,
     samples.empty,
+    failing.tiers,
+    failing.hostile,
 ]
 COMPARISONS: list[Callable[[], Comparison]] = [
     comparisons.compared,

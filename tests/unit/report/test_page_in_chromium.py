@@ -84,6 +84,7 @@ SAMPLES: dict[str, Callable[[], Report | Comparison | dict[str, Any]]] = {
     "failure of a unit": failing.unit,
     "repeated failure": failing.repeated,
     "unknown failure": failing.unknown,
+    "hostile failure": failing.hostile,
     "compared failures": lambda: changed(comparisons.nothing_in_common(), faults=failures.compared(*failing.sides())),
     "history": history,
 }

@@ -1,7 +1,8 @@
 """Judges planned faults by what the load did before, during and after them. Pure.
 
-- The window before begins with the measured time, or when the fault before was over, and is judged first: if it is
-  unsteady, or its rate below the set one, nothing can be said about the fault. Then no figure is stated.
+- The window before begins with the measured time, or when the load has settled after the fault before. It is judged
+  first: if it is unsteady, or its rate below the set one, nothing can be said about the fault. Then no figure is
+  stated.
 - The window during begins with the second of the fault. It ends when the fault has ended, and rate and p99 are back.
 - The window after ends with the second of the next fault, or with the measured time. If something is not back, there is
   none.
@@ -17,7 +18,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from troop.bench.definition.planned_fault import CRASH, CUT, PAUSE, SCRIPT, SLOW, STOP, Expectation, PlannedFault
-from troop.bench.measuring.steadiness import is_p99_back, is_rate_back, unsteady
+from troop.bench.measuring.steadiness import SHORTEST, is_p99_back, is_rate_back, unsteady
 from troop.bench.results.fault_windows import HOLD, Counted, UncountedError, counted
 from troop.measure.operations import UNFINISHED, Operation
 from troop.shared.formatting import counted as nouns
@@ -28,7 +29,9 @@ HELD, BROKEN, UNKNOWN = "HELD", "BROKEN", "UNKNOWN"
 """Verdicts on an expectation. UNKNOWN is also the one on a fault without an expectation whose figures are unknown."""
 
 SETTLED = 10
-"""Seconds after a fault that was never over from which on the load may be steady again, on another level."""
+"""Seconds after a fault from which on the load may be steady again: what is back can still be slower than before. Also
+after a fault that was never over, on another level.
+"""
 
 SHARE = Expectation.share
 """The part of the rate before from which the rate is back, without an expectation."""
@@ -126,20 +129,26 @@ def entries(happened: Sequence[Happened], load: Load) -> list[dict[str, Any]]:
         every = str(error)
     order = sorted(happened, key=lambda one: (one.began_at is None, one.began_at or 0, one.number))
     seconds = [math.floor(one.began_at) for one in order if one.began_at is not None]
-    over = math.ceil(load.begin or 0)
+    before = math.ceil(load.begin or 0)
     for one, until in zip(order, [*seconds[1:], *[None] * len(order)], strict=False):
-        figures = _figures(one, load, every, over, until)
+        figures = _figures(one, load, every, before, until)
         if one.began_at is not None:
-            over = _over(one, one.began_at, figures)
+            before = _settled(one, one.began_at, figures, until)
         by_number[one.number] = _entry(one, load, figures)
     return [by_number[one.number] for one in happened]
 
 
-def _over(one: Happened, began: float, figures: Figures | str) -> int:
-    """Returns the second from which on a fault is over; if that is unknown, one from which on it should be."""
+def _settled(one: Happened, began: float, figures: Figures | str, until: int | None) -> int:
+    """Returns the second from which on the load is steady again after a fault, or should be; earlier if the window
+    before the next fault would be too short.
+
+    Args:
+        until: the second of the next fault; None without one.
+    """
+    over = math.ceil(one.ended_at or began)
     if isinstance(figures, Figures) and (after := figures.windows["after"]):
-        return round(began + float(after["from"]))
-    return math.ceil(one.ended_at or began) + SETTLED
+        over = round(began + float(after["from"]))
+    return over + SETTLED if until is None else max(over, min(over + SETTLED, until - SHORTEST))
 
 
 def _figures(one: Happened, load: Load, every: Counted | str, begin: int, until: int | None) -> Figures | str:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.bench.measuring.request_log import BEGIN, Request, load, recorded, steady, stopped
+from tests.unit.report import sample_failures as samples
 from troop.bench.definition.planned_fault import Expectation
 from troop.bench.measuring import failure
 from troop.bench.measuring.failure import FAILED, REFUSED, Happened, Load
@@ -137,7 +138,7 @@ def test_several_faults_each_have_the_operations_up_to_the_next() -> None:
     one, other = failure.entries(two[::-1], load(requests, SECONDS))[::-1]
     assert (one["number"], one["failed"], other["failed"]) == (1, 3, 2)
     assert one["windows"]["after"]["from"] + one["windows"]["after"]["seconds"] == pytest.approx(40 - 15.2)
-    assert other["windows"]["before"]["from"] == pytest.approx(16 - 40.7)
+    assert other["windows"]["before"]["from"] == pytest.approx(26 - 40.7)
 
 
 def test_the_window_before_begins_some_time_after_a_fault_that_is_never_over() -> None:
@@ -277,3 +278,13 @@ def test_no_figure_is_stated_after_an_unsteady_window() -> None:
     one = entry([one for one in lost(20, 30) if not 5 < one.ended < 8], stopped(20, Expectation(failed_at_most=9)))
     assert (one["verdict"], set(figures(one)), one["rate_before"]) == ("UNKNOWN", {None}, None)
     assert one["reasons"] == ["the rate before was 85.0% of the set rate of 200/s"]
+
+
+def test_the_end_of_a_fault_is_no_disturbance_before_the_next() -> None:
+    document = samples.simulated((60, 10), (150, 25), (192, 5), measured=240)
+    happened = [samples.stopped(60), samples.stopped(150, 2), samples.stopped(192, 3)]
+    first, second, third = samples.with_faults(document, *happened)["faults"]
+    assert [one["verdict"] for one in (first, second, third)] == ["HELD", "BROKEN", "HELD"]
+    over = 60 + first["windows"]["after"]["from"]
+    assert 150 + second["windows"]["before"]["from"] == pytest.approx(over + 10, abs=1)
+    assert third["windows"]["before"]["seconds"] == 10, "less time to settle, because the next fault is near"

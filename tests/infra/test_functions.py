@@ -61,7 +61,7 @@ VARIABLES = {
 }
 """The same to all functions that are given it."""
 
-BESIDE = {"Launch": {Variable.NETWORK_IS_OWN}, "Cell": {Variable.REQUEST_FUNCTION}}
+BESIDE = {"Launch": {Variable.NETWORK_IS_OWN}}
 """What a function is given and does not ask for: the network's variables come together."""
 
 BENCH_LOGS = ("BenchmarksBenchmarkLogs", "BenchmarksTeardownLogs", "BenchmarksFleetLogs")

@@ -1,4 +1,4 @@
-"""Asks the deployment's chaos to hit units of the account while a benchmark loads them.
+"""Asks the deployment's chaos which units benchmarks may hit, and to hit them while a benchmark loads them.
 
 An answer says what has become of a request. A function that fails is an answer, too: a benchmark goes on without it.
 """
@@ -6,6 +6,7 @@ An answer says what has become of a request. A function that fails is an answer,
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -68,7 +69,21 @@ class UnitRequests:
         """
         return self._answer({"event_id": event_id})
 
+    def objections(self, units: Sequence[str]) -> dict[str, str]:
+        """Returns a sentence for each unit that benchmarks may not hit, by unit.
+
+        Raises:
+            UnansweredError: it cannot be read.
+        """
+        return dict(self._document({"units": list(units)})["objections"])
+
     def _answer(self, payload: dict[str, Any]) -> dict[str, Any]:
+        document = self._document(payload)
+        if document.get("outcome") not in ("DONE", "REFUSED"):
+            raise UnansweredError(f"the function for units answered {json.dumps(document)}"[:LONGEST_ERROR])
+        return document
+
+    def _document(self, payload: dict[str, Any]) -> dict[str, Any]:
         if self.function is None:
             raise UnansweredError("this deployment has no function that hits units: deploy the stack again")
         for left in range(TRIES - 1, -1, -1):
@@ -89,6 +104,4 @@ class UnitRequests:
         if "FunctionError" in answer or not isinstance(document, dict):
             text = document.get("errorMessage") if isinstance(document, dict) else document
             raise UnansweredError(f"the function for units failed: {text}"[:LONGEST_ERROR])
-        if document.get("outcome") not in ("DONE", "REFUSED"):
-            raise UnansweredError(f"the function for units answered {json.dumps(document)}"[:LONGEST_ERROR])
         return document

@@ -24,7 +24,7 @@ from troop.bench.aws.run_keys import RunKeys, Used
 from troop.bench.aws.run_machines import RunMachines
 from troop.bench.aws.run_table import RunPage, RunTable
 from troop.bench.aws.surroundings import read_surroundings, subnets_without_s3
-from troop.bench.aws.unit_objections import UnitObjections
+from troop.bench.aws.unit_requests import UnitRequests
 from troop.bench.definition import names
 from troop.bench.definition.cell_order import in_start_order
 from troop.bench.definition.definition import AROUND, Benchmark, to_document
@@ -119,7 +119,7 @@ class RunService:
     subnets: tuple[str, ...]
     clock: Callable[[], datetime]
     estimating: Estimating
-    unit_objections: UnitObjections
+    unit_requests: UnitRequests
     kind: str = BENCHMARK
 
     def admit(
@@ -339,7 +339,7 @@ class RunService:
         if not self.settings.under_load:
             return admission.in_all_cells(benchmark, plan, forbidden_units)
         units = units_of(plan)
-        objections = self.unit_objections.read(units) if units else {}
+        objections = self.unit_requests.objections(units) if units else {}
         return admission.in_all_cells(benchmark, plan, lambda cell: untouchable_units(cell, objections))
 
     def _targets(

@@ -16,7 +16,7 @@ from troop.bench.aws.run_files import RunFiles
 from troop.bench.aws.run_keys import RunKeys
 from troop.bench.aws.run_machines import RunMachines
 from troop.bench.aws.stored_schedules import ScheduleGroup, ScheduleRequests, ScheduleStates
-from troop.bench.aws.unit_objections import UnitObjections
+from troop.bench.aws.unit_requests import UnitRequests
 from troop.bench.flows.estimating import Estimating
 from troop.bench.flows.fleet_service import FleetService
 from troop.bench.flows.live_runs import LiveRuns
@@ -51,7 +51,7 @@ def run_service() -> RunService:
         subnets=tuple(variable(Variable.NETWORK_SUBNETS).split(",")),
         clock=environment.now,
         estimating=estimating(),
-        unit_objections=UnitObjections(client("lambda"), os.environ.get(Variable.REQUEST_FUNCTION)),
+        unit_requests=UnitRequests(client("lambda"), os.environ.get(Variable.REQUEST_FUNCTION)),
     )
 
 

@@ -170,6 +170,7 @@ def _permit(body: PermitIn) -> Response[Any]:
     if not settings.under_load:
         why = "this deployment lets no benchmark hit units: its setting troop:under_load is false"
         return message_response(403, why)
+    services.on_demand().settle()  # the function that benchmarks call may not read earlier tables
     caller = caller_of(router.current_event.raw_event)
     until = services.permits().give(caller, body.benchmark, body.units, environment.now())
     permit = PermitOut(benchmark=body.benchmark, units=sorted(set(body.units)), until=until)

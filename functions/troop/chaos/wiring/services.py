@@ -40,7 +40,7 @@ def _on_demand(settle: Callable[[], None]) -> OnDemand:
 
 @cache
 def under_load() -> UnderLoad:
-    # Ticks settle the switch, so this function need not search for earlier tables.
+    # Permits settle the switch, so this function need not search for earlier tables.
     return UnderLoad(_on_demand(lambda: None), tables.events())
 
 

@@ -109,6 +109,13 @@ class TestAllowed:
         half.account.clock.forward(hours=2)
         assert post(definition=hitting("web")) == (200, run), "a repeated request starts nothing"
 
+    def test_first_permit_of_a_deployment_ends_its_initial_leash(self, half: Half) -> None:
+        half.account.unsettle()
+        half.account.group("web", tags=AGREED)
+        assert half.account.state("earlier-tables") == {}
+        permit("web")
+        assert half.account.state("earlier-tables")["settled_at"]
+
     def test_a_permit_holds_for_an_hour(self, half: Half) -> None:
         half.account.group("web", tags=AGREED)
         permit("web")

@@ -160,7 +160,7 @@ web: setup  ## load an airline's application with JMeter on one and two nodes of
 ring: setup  ## end a server of a real Cassandra ring, and count what its clients notice until a replacement has its place (five minutes)
 	@$(BIN)/python -m local ring
 
-loss: setup  ## measure what load notices when a Cassandra ring loses a server, and web tiers behind nginx a node, and write both reports (ten minutes; needs Go, first builds latte)
+loss: setup  ## measure what load notices when a Cassandra ring loses a server, web tiers behind nginx a node, and kernels their network, and write the reports (15 minutes; needs Go, first builds latte)
 	@$(BIN)/python -m local loss
 
 data-service: setup  ## measure a REST service on real Cassandra with and without memcached, and compare both (a quarter of an hour; needs Go)

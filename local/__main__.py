@@ -62,7 +62,10 @@ def main() -> int:
     survives = commands.add_parser("ring", help="end a server of a Cassandra ring, and count what clients notice")
     survives.set_defaults(run=lambda _: ring.run(lambda message: print(f"== {message}", flush=True)))
     fails = commands.add_parser("loss", help="measure what load notices of failures, and write the reports")
-    fails.set_defaults(run=lambda _: loss.run(lambda message: print(f"== {message}", flush=True)))
+    fails.add_argument("--kernels", action="store_true", help="only cut and slow networks, on kernels as nodes")
+    fails.set_defaults(
+        run=lambda options: loss.run(lambda message: print(f"== {message}", flush=True), only_kernels=options.kernels)
+    )
     arguments = parser.parse_args()
     try:
         return int(arguments.run(arguments) or 0)

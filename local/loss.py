@@ -1,21 +1,22 @@
 """Measures on local AWS what load notices of a failure: `make loss`.
 
 A real ring of Cassandra loses one of three servers. Then the web tiers behind nginx lose a web server, and get it back,
-and an authentication server stands still for some seconds. Both reports outlive the account.
+and an authentication server stands still for some seconds. Last, nodes are kernels of their own: the network of one of
+two servers is cut, and later slow. All reports outlive the account.
 """
 
 from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from . import tools, web
-from .launcher import LocalAccount
+from .launcher import LocalAccount, obstacle
 from .project import ROOT, STATE, tool_environment
 from .settings import lasting_settings
 
@@ -28,6 +29,7 @@ class Trial:
     """A benchmark of the catalogue on this machine.
 
     Attributes:
+        sizes: of its file; empty for none.
         changes: of its file, by key.
     """
 
@@ -98,32 +100,78 @@ TIERS = Trial(
         "parameters.rate": 60,
     },
 )
+NETWORK = Trial(
+    "two servers as kernels, the network of one of which is cut, and later slow",
+    ROOT / "tests" / "e2e" / "loss",
+    "",
+    {
+        "fleets.drivers.count": 1,
+        "phases.measure.warm_up": "15s",
+        "phases.measure.measured": "100s",
+        "phases.measure.timeout": "5m",
+        "phases.measure.faults": [
+            {
+                "at": "20s",
+                "role": "servers",
+                "method": "cut",
+                "for": "10s",
+                "expect": {"rate": 0.6, "share": 0.9, "rate_back_within": "20s", "failed_at_most": 150},
+            },
+            {
+                "at": "70s",
+                "role": "servers",
+                "method": "slow",
+                "delay": 200,
+                "for": "10s",
+                "expect": {"share": 0.9, "p99_back_within": "20s", "failed_at_most": 0},
+            },
+        ],
+        "parameters.rate": 20,
+    },
+)
+"""Kernels are slow, so there is little load. A request to the slow server takes three times the delay."""
 
 
-def run(say: Callable[[str], None]) -> int:
-    """Installs what is missing, makes both trials, and prints their verdicts. Returns the exit code of the worst.
+def run(say: Callable[[str], None], *, only_kernels: bool = False) -> int:
+    """Installs what is missing, makes the trials, and prints their verdicts. Returns the exit code of the worst.
+
+    Without kernels on this machine, the trial that needs them is left out.
 
     Raises:
         NoToolError: a tool or an artifact cannot be had.
     """
+    codes = [] if only_kernels else _run_with_tools(say)
+    if why := obstacle("network") or obstacle("kernels"):
+        say(f"no network is cut or slow: {why}")
+    else:
+        codes += _run_all((NETWORK,), say, kernels=True)
+    return next((code for code in codes if code not in (0, UNKNOWN)), max(codes, default=1))
+
+
+def _run_with_tools(say: Callable[[str], None]) -> list[int]:
     tools.prepare(say)
     tools.install([command for command in ("nginx", "memcached") if web.which(command) is None], say)
     if remedy := web.missing():
         raise tools.NoToolError(f"a program is missing: {remedy}")
     if problem := web.build("flights"):
         raise tools.NoToolError(problem)
-    with LocalAccount("loss", progress=say) as account:
+    return _run_all((RING, TIERS), say)
+
+
+def _run_all(trials: Sequence[Trial], say: Callable[[str], None], *, kernels: bool = False) -> list[int]:
+    """Makes trials in a new account, and returns their exit codes."""
+    with LocalAccount("loss", kernels=kernels, progress=say) as account:
         account.deploy(lasting_settings(datetime.now(UTC)))
         environment = {**tool_environment(), **account.exports, "COLUMNS": "160"}
-        codes = [_run(trial, environment, say) for trial in (RING, TIERS)]
-    return next((code for code in codes if code not in (0, UNKNOWN)), max(codes))
+        return [_run(trial, environment, say) for trial in trials]
 
 
 def _run(trial: Trial, environment: Mapping[str, str], say: Callable[[str], None]) -> int:
     say(f"{trial.name}: about three minutes")
     changes = [word for key, value in trial.changes.items() for word in ("--set", f"{key}={json.dumps(value)}")]
     more = tools.choices() if trial is RING else []
-    code, output = _troop(["run", str(trial.folder), "--size", trial.sizes, *changes, *more, "--json"], environment)
+    sizes = ["--size", trial.sizes] if trial.sizes else []
+    code, output = _troop(["run", str(trial.folder), *sizes, *changes, *more, "--json"], environment)
     if code not in (0, BROKEN, UNKNOWN):
         print(output, flush=True)
         return code

@@ -70,17 +70,18 @@ class Command:
         Raises:
             OSError: the command cannot be run.
         """
-        self._process: subprocess.Popen[bytes] = subprocess.Popen(
-            line,
-            cwd=folder,
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            umask=UMASK,
-        )
-        processes.awaited.add(self._process.pid)
+        with processes.awaiting:
+            self._process: subprocess.Popen[bytes] = subprocess.Popen(
+                line,
+                cwd=folder,
+                env=dict(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                umask=UMASK,
+            )
+            processes.awaited.add(self._process.pid)
         with contextlib.suppress(OSError):  # when memory runs out, the script must die and not the agent
             Path(f"/proc/{self._process.pid}/oom_score_adj").write_text(OOM_SCORE, encoding="ascii")
         assert self._process.stdout is not None

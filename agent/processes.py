@@ -23,12 +23,14 @@ LONGEST = 10.0
 """Seconds after which processes that do not react are a failure."""
 awaited: set[int] = set()
 """Children in sessions of their own that the agent itself waits for."""
+awaiting = threading.Lock()
+"""Is held from the start of such a child until it is among them."""
 
 _PR_SET_CHILD_SUBREAPER = 36
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _PAUSE = 0.01
-_WAITED_FOR = 0.1
-"""Seconds in which the agent waits for an own child that has ended, or has noted that it will."""
+_WAITED_FOR = 0.05
+"""Seconds in which the agent waits for an own child that has ended."""
 _ZOMBIE, _STOPPED = "ZX", "Tt"
 
 
@@ -60,10 +62,12 @@ def _wait_for_all() -> None:
             ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
         except ChildProcessError:
             ended = None
+        with awaiting:
+            if ended is not None and _is_adopted(ended.si_pid):
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(ended.si_pid, os.WNOHANG)
+                continue
         time.sleep(_WAITED_FOR)
-        if ended is not None and _is_adopted(ended.si_pid):
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(ended.si_pid, os.WNOHANG)
 
 
 def _is_adopted(pid: int) -> bool:
@@ -118,7 +122,7 @@ def _signal_until_none(number: signal.Signals, is_due: Callable[[Process], bool]
     until = time.monotonic() + LONGEST
     while due := [one for one in left() if is_due(one)]:
         if time.monotonic() > until:
-            raise FaultError(f"{len(due)} processes {problem}, such as {due[0].name}")
+            raise FaultError(f"there are processes that {problem}, such as {due[0].name}")
         for one in due:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(one.pid, number)

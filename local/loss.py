@@ -123,7 +123,7 @@ NETWORK = Trial(
                 "method": "slow",
                 "delay": 200,
                 "for": "10s",
-                "expect": {"share": 0.9, "p99_back_within": "20s", "failed_at_most": 0},
+                "expect": {"share": 0.9, "p99_back_within": "20s", "failed_at_most": 20},
             },
         ],
         "parameters.rate": 20,

@@ -53,6 +53,7 @@ def settings(max_per_day: int, max_in_flight: int, method: str, leashed: bool, h
             "max_per_day": max_per_day,
             "max_in_flight": max_in_flight,
             "on_demand": True,
+            "under_load": False,
             "units": UNITS,
             "calendars": {"default": calendar},
             "halt_after_broken": halt_after_broken,

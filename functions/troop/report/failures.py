@@ -4,6 +4,7 @@ repetitions with their mean, and the picture.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -12,6 +13,7 @@ from typing import Any, Final
 from troop.bench.results.fault_windows import HOLD
 from troop.report.comparison import FaultPair, FaultSide
 from troop.report.document import (
+    WORST,
     Cell,
     Curve,
     Failure,
@@ -110,6 +112,14 @@ def decisive(report: Report) -> FaultRow | None:
     """Returns the first fault with the verdict of the whole report, or else the first of all; None without any."""
     every = rows(report.cells)
     return next((row for row in every if row.fault.verdict == report.fault_verdict), every[0] if every else None)
+
+
+def tally(every: Sequence[FaultRow]) -> str:
+    """Counts the verdicts of several faults: ``5 planned faults: 4 HELD, 1 UNKNOWN.``; "" for one."""
+    counts = Counter(row.fault.verdict for row in every if row.fault.verdict)
+    if len(every) < 2 or not counts:
+        return ""
+    return f"{len(every):,} planned faults: {', '.join(f'{counts[one]:,} {one}' for one in WORST if counts[one])}."
 
 
 def clock(at: float) -> str:

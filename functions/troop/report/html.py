@@ -123,6 +123,7 @@ def report_page(report: Report, script: str) -> str:
         faults=faults,
         decisive=failures.decisive(report),
         fault_name=failures.name,
+        fault_tally=failures.tally(faults),
         fault_place=failures.place,
         fault_places=any(failures.place(row, faults) for row in faults),
         fault_groups=failures.repeated(faults),

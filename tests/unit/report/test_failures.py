@@ -134,6 +134,12 @@ def test_the_page_begins_with_the_verdict_in_a_sentence(sample: Callable[[], Rep
     assert marks == ([verdict] if verdict else [])
 
 
+def test_several_verdicts_are_counted_first() -> None:
+    assert "5 planned faults: 1 UNKNOWN, 4 HELD." in words(page_of(samples.repeated()))
+    assert failures.tally(failures.rows(samples.tiers().cells)) == "3 planned faults: 1 BROKEN, 2 HELD."
+    assert failures.tally(failures.rows(samples.held().cells)) == ""
+
+
 def test_points_of_a_search_may_break() -> None:
     one = samples.searched()
     assert [its.verdict for point in one.cells[0].phases for its in point.faults] == ["HELD", "HELD", "BROKEN"]

@@ -149,7 +149,9 @@ DISTURBED: dict[str, Callable[[Shape, int], Shape]] = {
 
 def is_back_at_once(load: Counted, length: int) -> tuple[bool, bool]:
     checks = is_rate_back(load, 0, length, 0.95), is_p99_back(load, 0, length)
-    rate, p99 = (all(check(at, at + HOLD) for at in range(length, length + AFTER - HOLD + 1)) for check in checks)
+    over = length + AFTER
+    rate, p99 = (all(check(at, at + HOLD) for at in range(length, over - HOLD + 1)) for check in checks)
+    rate, p99 = (one and check(length, over) for one, check in zip((rate, p99), checks, strict=True))
     return rate and checks[0](length, length + 1), p99
 
 

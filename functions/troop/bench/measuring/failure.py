@@ -175,10 +175,8 @@ def _figures(one: Happened, load: Load, every: Counted | str, begin: int, until:
     rate = before["count"] / (first - begin)
     share = one.fault.expect.share if one.fault.expect else SHARE
     is_rate = is_rate_back(every, begin, first, share)
-    rate_at = _back(is_rate, first, whole)
-    if rate_at is not None:  # five seconds can have the rate although the first of them has not
-        rate_at = next((at for at in range(rate_at, whole - HOLD + 1) if is_rate(at, at + 1)), None)
-    p99_at = _back(is_p99_back(every, begin, first), first, whole)
+    rate_at = _back(is_rate, first, whole, 1)
+    p99_at = _back(is_p99_back(every, begin, first), first, whole, HOLD)
     cut = max(first + 1, math.ceil(one.ended_at or 0), rate_at or 0, p99_at or 0)
     is_back = rate_at is not None and p99_at is not None and cut < whole
     during = every.window(first, cut if is_back else end, zero, cut if is_back else last)
@@ -197,18 +195,21 @@ def _figures(one: Happened, load: Load, every: Counted | str, begin: int, until:
     )
 
 
-def _back(is_back: Callable[[int, int], bool], first: int, until: int) -> int | None:
-    """Returns the first second from which on all :data:`HOLD` seconds are back, until the end; None if there is none.
+def _back(is_back: Callable[[int, int], bool], first: int, until: int, shortest: int) -> int | None:
+    """Returns the first second from which on all :data:`HOLD` seconds are back, and all that follow together, until the
+    end; None if there is none. Much less than before can pass for chance in few seconds, but not in many.
 
     Args:
         is_back: whether the seconds from one to before another are like those before the fault.
         first: the second of the fault.
         until: the second after the last whole one.
+        shortest: the seconds with which it begins, and which are back by themselves.
     """
     begin = until - HOLD + 1
     while begin > first and is_back(begin - 1, begin - 1 + HOLD):
         begin -= 1
-    return begin if begin <= until - HOLD else None
+    later = range(begin, until - HOLD + 1)
+    return next((at for at in later if is_back(at, at + shortest) and is_back(at, until)), None)
 
 
 def _entry(one: Happened, load: Load, figures: Figures | str) -> dict[str, Any]:

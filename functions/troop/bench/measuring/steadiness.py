@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from itertools import accumulate
 from statistics import median
 
@@ -153,11 +154,14 @@ def is_p99_back(every: Counted, begin: int, end: int) -> Callable[[int, int], bo
     worst = max(percentile_ms(every.took(at, at + HOLD), 99) or 0.0 for at in range(begin, end - HOLD + 1))
     most = slower(worst) * 1000
 
+    @cache
+    def counts(second: int) -> tuple[int, int]:
+        times = every.took(second, second + 1)
+        return sum(times.values()), sum(its for bucket, its in times.items() if highest_in(bucket) > most)
+
     def check(at: int, until: int) -> bool:
-        times = every.took(at, until)
-        count = sum(times.values())
-        late = sum(its for bucket, its in times.items() if highest_in(bucket) > most)
-        return count > 0 and late <= count / 100 + _chance(count / 100)
+        count, late = map(sum, zip(*map(counts, range(at, until)), strict=True))
+        return late < count / 2 and late <= count / 100 + _chance(count / 100)
 
     return check
 

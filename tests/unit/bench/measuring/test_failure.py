@@ -288,3 +288,26 @@ def test_the_end_of_a_fault_is_no_disturbance_before_the_next() -> None:
     over = 60 + first["windows"]["after"]["from"]
     assert 150 + second["windows"]["before"]["from"] == pytest.approx(over + 10, abs=1)
     assert third["windows"]["before"]["seconds"] == 10, "less time to settle, because the next fault is near"
+
+
+@pytest.mark.parametrize(
+    ("after", "expect", "verdict"),
+    [
+        (steady(SECONDS, 170, since=20), Expectation(rate_back_within=10), "BROKEN"),
+        (steady(SECONDS, 190, since=20), Expectation(rate_back_within=10), "HELD"),
+        ([Request(20.5 + 2.5 * n, 10_000_000) for n in range(16)], Expectation(p99_back_within=10), "BROKEN"),
+        (
+            [one._replace(micros=400_000 if n % 45 == 0 else 5_000) for n, one in enumerate(steady(60, 200, since=20))],
+            Expectation(p99_back_within=10),
+            "BROKEN",
+        ),
+    ],
+)
+def test_all_seconds_to_the_end_show_a_loss_that_few_do_not(
+    after: list[Request], expect: Expectation, verdict: str
+) -> None:
+    """The rate varies by 15 from second to second, so that 5 s of 170 a second may be 5 s of 190 by chance."""
+    uneven = [
+        one for second in range(20) for one in steady(second + 1, RATE + (15, -15)[second % 2], since=float(second))
+    ]
+    assert entry([*uneven, *after], stopped(20, expect), set_rate=None)["verdict"] == verdict

@@ -108,10 +108,12 @@ def place(row: FaultRow, every: Sequence[FaultRow]) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def decisive(report: Report) -> FaultRow | None:
-    """Returns the first fault with the verdict of the whole report, or else the first of all; None without any."""
-    every = rows(report.cells)
-    return next((row for row in every if row.fault.verdict == report.fault_verdict), every[0] if every else None)
+def deciding(report: Report) -> list[FaultRow]:
+    """Returns the planned faults without those of searches, whose answers decide; first the one whose verdict is that
+    of the whole report.
+    """
+    every = [row for row in rows(report.cells) if all(one.phase != row.phase.phase for one in row.cell.searches)]
+    return sorted(every, key=lambda row: row.fault.verdict != report.fault_verdict)
 
 
 def tally(every: Sequence[FaultRow]) -> str:

@@ -107,7 +107,7 @@ def report_page(report: Report, script: str) -> str:
     by_phase = len(pairs) == len({phase for phase, _ in pairs})  # then a role need not be told beside its phase
     reason = (report.run.reason or "").split("\n")[0].rstrip(".")
     limits, limits_left_out = limit_rows.shown_rows(report)
-    faults = failures.rows(report.cells)
+    faults, deciding = failures.rows(report.cells), failures.deciding(report)
     return page(
         "report.html",
         ("ratios.js", "over_time.js", "failure.js", "parameters.js", "report.js"),
@@ -121,9 +121,9 @@ def report_page(report: Report, script: str) -> str:
         limits=limits,
         limits_left_out=limits_left_out,
         faults=faults,
-        decisive=failures.decisive(report),
+        decisive=next(iter(deciding), None),
         fault_name=failures.name,
-        fault_tally=failures.tally(faults),
+        fault_tally=failures.tally(deciding),
         fault_place=failures.place,
         fault_places=any(failures.place(row, faults) for row in faults),
         fault_groups=failures.repeated(faults),

@@ -120,16 +120,14 @@ def test_the_recovery_of_the_group_stands_beside_that_of_its_clients() -> None:
         (samples.refused, "UNKNOWN"),
         (samples.tiers, "BROKEN"),
         (samples.repeated, "UNKNOWN"),
-        (samples.searched, None),
     ],
 )
 def test_the_page_begins_with_the_verdict_in_a_sentence(sample: Callable[[], Report], verdict: str | None) -> None:
     one = sample()
     assert one.fault_verdict == verdict
     read = page_of(one)
-    decisive = failures.decisive(one)
-    assert decisive
-    assert words(read).index(decisive.fault.sentence) < words(read).index("Key figures")
+    sentence = failures.deciding(one)[0].fault.sentence
+    assert words(read).index(sentence) < words(read).index("Key figures")
     marks = [attributes["content"] for _, attributes in read.elements if attributes.get("name") == "troop-faults"]
     assert marks == ([verdict] if verdict else [])
 
@@ -143,7 +141,10 @@ def test_several_verdicts_are_counted_first() -> None:
 def test_points_of_a_search_may_break() -> None:
     one = samples.searched()
     assert [its.verdict for point in one.cells[0].phases for its in point.faults] == ["HELD", "HELD", "BROKEN"]
-    assert one.cells[0].fault_verdict is None
+    assert (one.fault_verdict, failures.deciding(one)) == (None, [])
+    begin = words(page_of(one)).split("Failure under load")[0]
+    assert "PASSED" in begin
+    assert "operations failed" not in begin, "the answer of the search decides"
 
 
 def test_a_page_prints_no_figure_of_an_unsteady_load() -> None:

@@ -16,8 +16,8 @@ logger = Logger()
 
 @step(logger, "run")
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Requests a hit: ``{"run", "cell", "step", "number", "unit", "requested_at", "choice"}``. The moment is ISO 8601,
-    the choice a fault as text or None. Reads what has become of a hit: ``{"event_id"}``.
+    """Requests a hit: ``{"run", "cell", "step", "number", "unit", "requested_at", "latest", "choice"}``. Moments are
+    ISO 8601, the choice is a fault as text or None. Reads what has become of a hit: ``{"event_id"}``.
 
     Both answer ``{"outcome": "DONE" | "REFUSED", "why", "event"}``, see
     :class:`troop.chaos.flows.under_load.UnderLoad`.
@@ -36,6 +36,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         event["number"],
         event["unit"],
         moments.parse(event["requested_at"]),
+        moments.parse(event["latest"]),
         event.get("choice"),
     )
     logger.info("requested", run=event["run"], unit=event["unit"], **answer)

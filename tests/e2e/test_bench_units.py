@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -98,12 +98,12 @@ def test_the_function_that_cells_call_hits_a_unit_by_its_own_role(bench: Bench, 
     permit = deployment.view.api.request("POST", "terminations", body={"benchmark": "k1", "units": [unit]})
     assert permit.status == 201, permit
     where = {"run": "20261120-224500-1f0c9b2e", "cell": "c001", "step": "measure", "number": 1}
-    now = moments.iso(datetime.now(UTC))
-    hit = call(**where, unit=unit, requested_at=now, choice=None)
+    now, latest = (moments.iso(datetime.now(UTC) + timedelta(seconds=seconds)) for seconds in (0, 60))
+    hit = call(**where, unit=unit, requested_at=now, latest=latest, choice=None)
     assert hit["outcome"] == "DONE", hit
     assert hit["event"]["group"] == unit
     assert hit["event"]["instance_id"] in deployment.ids(unit)
-    again = call(**where, unit=unit, requested_at=now, choice=None)
+    again = call(**where, unit=unit, requested_at=now, latest=latest, choice=None)
     assert again["event"]["event_id"] == hit["event"]["event_id"]
 
     def over() -> dict[str, Any] | None:

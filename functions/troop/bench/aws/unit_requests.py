@@ -42,7 +42,15 @@ class UnitRequests:
     function: str | None
 
     def hit(
-        self, run: str, cell: str, step: str, number: int, unit: str, choice: str | None, now: datetime
+        self,
+        run: str,
+        cell: str,
+        step: str,
+        number: int,
+        unit: str,
+        choice: str | None,
+        now: datetime,
+        latest: datetime,
     ) -> dict[str, Any]:
         """Requests a fault on an instance of a unit. A repeated request returns the event of the first one.
 
@@ -51,6 +59,7 @@ class UnitRequests:
             number: of the fault in its phase.
             choice: the fault, as ``POST /terminations`` names it; None for one that the unit's policy allows.
             now: the moment of the request.
+            latest: after this moment, only a request that was made before is answered.
 
         Returns:
             ``{"outcome": "DONE" | "REFUSED", "why", "event"}``, see :class:`troop.chaos.flows.under_load.UnderLoad`.
@@ -59,7 +68,7 @@ class UnitRequests:
             UnansweredError: nobody knows whether it hits the unit.
         """
         where: dict[str, Any] = {"run": run, "cell": cell, "step": step, "number": number}
-        return self._answer({**where, "unit": unit, "choice": choice, "requested_at": iso(now)})
+        return self._answer({**where, "unit": unit, "choice": choice, "requested_at": iso(now), "latest": iso(latest)})
 
     def read(self, event_id: str) -> dict[str, Any]:
         """Reads what has become of an event, which can still be abandoned. Returns the same as :meth:`hit`.

@@ -26,7 +26,9 @@ from troop.bench.measuring.node_faults import Carried, Reports
 from troop.bench.measuring.verdicts import GRACE, State, Verdict
 
 LATEST = 10
-"""Seconds after its moment from which a unit is not hit any more: it would be a fault of another moment of the load."""
+"""Seconds after its moment until which a unit is hit: later, it would be a fault of another moment of the load. Only
+the function that hits it knows whether an earlier request, whose answer was lost, was in time.
+"""
 
 RECOVERY = 120
 """Seconds after the measured time in which the workflow waits for what becomes of a hit unit."""
@@ -108,13 +110,10 @@ class CellFaults:
             due, now = began_at + timedelta(seconds=step.phase.warm_up + fault.at), self.clock()
             if fault.unit is None or now < due or self._answered(run, cell, step, number):
                 continue
-            if now >= due + timedelta(seconds=LATEST):
-                late = (now - due).total_seconds()
-                self._store(run, cell, step, number, _failed(f"the workflow was {late:.0f} s late, and hit nothing"))
-                continue
+            latest = due + timedelta(seconds=LATEST)
             answer: dict[str, Any] = {"asked_at": now.timestamp()}
             try:
-                answer |= self.requests.hit(run, cell, step.name, number, fault.unit, fault.method, now)
+                answer |= self.requests.hit(run, cell, step.name, number, fault.unit, fault.method, now, latest)
             except UnansweredError as error:
                 answer |= _failed(str(error))
             self._store(run, cell, step, number, answer)

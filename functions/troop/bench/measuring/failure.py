@@ -127,15 +127,23 @@ def entries(happened: Sequence[Happened], load: Load) -> list[dict[str, Any]]:
         every = counted(load.operations)
     except UncountedError as error:
         every = str(error)
-    order = sorted(happened, key=lambda one: (one.began_at is None, one.began_at or 0, one.number))
-    seconds = [math.floor(one.began_at) for one in order if one.began_at is not None]
+    moments = {one.number: _moment(one, load) for one in happened}
+    order = sorted(happened, key=lambda one: (moments[one.number] is None, moments[one.number] or 0, one.number))
+    seconds = [math.floor(moment) for one in order if (moment := moments[one.number]) is not None]
     before = math.ceil(load.begin or 0)
     for one, until in zip(order, [*seconds[1:], *[None] * len(order)], strict=False):
         figures = _figures(one, load, every, before, until)
-        if one.began_at is not None:
-            before = _settled(one, one.began_at, figures, until)
+        if (moment := moments[one.number]) is not None:
+            before = _settled(one, moment, figures, until)
         by_number[one.number] = _entry(one, load, figures)
     return [by_number[one.number] for one in happened]
+
+
+def _moment(one: Happened, load: Load) -> float | None:
+    """Returns when a fault began; of one that failed, which may have begun in part, when it was to begin."""
+    if one.began_at is None and one.outcome == FAILED and load.begin is not None:
+        return load.begin + one.fault.at
+    return one.began_at
 
 
 def _settled(one: Happened, began: float, figures: Figures | str, until: int | None) -> int:

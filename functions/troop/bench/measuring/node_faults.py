@@ -27,7 +27,6 @@ class FaultState(StrEnum):
 
     PLANNED = "PLANNED"
     BEGUN = "BEGUN"
-    ENDED = "ENDED"
     DONE = "DONE"
     FAILED = "FAILED"
 
@@ -122,7 +121,7 @@ class Carried:
         nodes: their documents in the fault's order; a crashed node began when the fault was planned, unless it says
             more.
         unfinished: nodes that have not said how it went.
-        failures: reasons of nodes that failed, each with the node's id.
+        failures: reasons of nodes that failed, each with the node's id; or that there was no node.
     """
 
     nodes: Mapping[str, NodeFault]
@@ -142,7 +141,7 @@ def carried(fault: Mapping[str, Any], reports: Reports, lost: Collection[str]) -
         lost: the nodes that are gone.
     """
     nodes: dict[str, NodeFault] = {}
-    unfinished, failures = [], []
+    unfinished, failures = [], [] if fault["nodes"] else ["no node is left that it could hit"]
     for node in fault["nodes"]:
         its = reports.get(node, {}).get(fault["number"])
         if its is None:
@@ -154,7 +153,7 @@ def carried(fault: Mapping[str, Any], reports: Reports, lost: Collection[str]) -
         nodes[node] = its
         if its.state is FaultState.FAILED or its.cannot_end:
             failures.append(f"{node}: {its.why or 'without a reason'}")
-        elif its.state not in (FaultState.DONE, FaultState.ENDED):
+        elif its.state is not FaultState.DONE:
             unfinished.append(node)
     return Carried(nodes, tuple(unfinished), tuple(failures))
 

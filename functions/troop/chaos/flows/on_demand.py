@@ -128,7 +128,13 @@ class OnDemand:
         return self._started(event, repeated)
 
     def request_under_load(
-        self, unit: str, key: str, requested_at: datetime, benchmark: str, choice: Choice | None = None
+        self,
+        unit: str,
+        key: str,
+        requested_at: datetime,
+        latest: datetime,
+        benchmark: str,
+        choice: Choice | None = None,
     ) -> TerminationRequest:
         """Claims an instance of the unit for a benchmark that loads it, and starts its workflow. For a repeated key,
         returns the recorded event, as :meth:`request` does.
@@ -137,6 +143,7 @@ class OnDemand:
 
         Args:
             requested_at: when the caller asked, by its clock.
+            latest: after this moment, only an event that exists is returned.
             benchmark: the run.
             choice: the fault; None for one that the unit's policy allows.
 
@@ -149,6 +156,8 @@ class OnDemand:
         request_key = RequestKey(unit, key)
         event, repeated = self._requested_event(request_key), True
         if event is None:
+            if self.clock() > latest:
+                raise RefusedError("too-late", f"no request was claimed until {moments.iso(latest)}")
             members = read_members(self.reader.autoscaling, unit, self.reader.settings.units)
             if not members:
                 raise RefusedError("no-groups", f"no Auto Scaling group belongs to the unit {unit}")

@@ -35,13 +35,22 @@ class UnderLoad:
     events: EventTable
 
     def request(
-        self, run: str, cell: str, step: str, number: int, unit: str, requested_at: datetime, fault: str | None
+        self,
+        run: str,
+        cell: str,
+        step: str,
+        number: int,
+        unit: str,
+        requested_at: datetime,
+        latest: datetime,
+        fault: str | None,
     ) -> dict[str, Any]:
         """Claims an instance of the unit. The same place in a run always has the same event.
 
         Args:
             number: the planned fault's number in its step.
             requested_at: when the caller asked, by its clock.
+            latest: after this moment, it claims nothing.
             fault: one fault with its parameters; None for one that the unit's policy allows.
 
         Raises:
@@ -52,7 +61,7 @@ class UnderLoad:
         # Callers of the API choose keys without slashes, so no other request has this one.
         key = f"bench/{run}/{cell}/{step}/{number}"
         try:
-            requested = self.on_demand.request_under_load(unit, key, requested_at, run, choice)
+            requested = self.on_demand.request_under_load(unit, key, requested_at, latest, run, choice)
         except (NotAllowedError, RefusedError) as refused:
             return {"outcome": REFUSED, "why": str(refused), "event": None}
         return _document(requested.event)

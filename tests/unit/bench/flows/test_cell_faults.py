@@ -6,7 +6,7 @@ import io
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -320,6 +320,7 @@ def test_a_unit_is_hit_once_when_its_moment_has_come(
         assert moments.parse(request.pop("requested_at")).timestamp() == pytest.approx(due, abs=0.001)
         assert request == {
             "run": ran.run, "cell": CELL, "step": "measure", "number": 1, "unit": "web", "choice": "drain",
+            "latest": moments.iso(datetime.fromtimestamp(due + LATEST, UTC)),
         }  # fmt: skip
         forward(ran, 181)
         load(ran)
@@ -408,16 +409,27 @@ def test_a_function_that_fails_fails_no_cell(
     assert fault["why"].startswith("the function for units ")
 
 
-def test_a_workflow_that_comes_late_hits_nothing(
+def test_a_workflow_whose_answer_was_lost_asks_again_however_late(
     prepared: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The unit may have been hit, and only chaos knows it."""
     ran = prepared(HITS)
-    forward(ran, AT + LATEST)
-    with calls(monkeypatch) as operations:
+    event = {**EVENT, "hit_at": forward(ran, AT)}
+    intercept, requests = answering(done(event))
+
+    def lost(number: int, name: str, call: Call) -> Any:
+        answer = intercept(number, name, call)
+        if name == "Invoke":
+            raise Cut
+        return answer
+
+    with calls(monkeypatch, lost), pytest.raises(Cut):
         ran.check(1)
-    assert "Invoke" not in operations
-    stored = ran.get(names.unit_fault_key(ran.run, CELL, "measure", 1))
-    assert (stored["outcome"], stored["why"]) == ("FAILED", "the workflow was 10 s late, and hit nothing")
+    forward(ran, AT + 3 * LATEST)
+    with calls(monkeypatch, intercept):
+        ran.check(1)
+    assert len({one["latest"] for one in requests}) == 1 < len(requests)
+    assert ran.get(names.unit_fault_key(ran.run, CELL, "measure", 1))["event"] == event
 
 
 def test_a_deployment_without_the_function_says_so() -> None:

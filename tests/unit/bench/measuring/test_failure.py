@@ -141,6 +141,17 @@ def test_several_faults_each_have_the_operations_up_to_the_next() -> None:
     assert other["windows"]["before"]["from"] == pytest.approx(26 - 40.7)
 
 
+def test_a_fault_that_failed_on_its_way_ends_the_figures_of_the_one_before() -> None:
+    """Nobody knows how much of it happened: a script may fail after it has stopped its server."""
+    expect = Expectation(rate_back_within=10)
+    two = [stopped(15, expect), replace(stopped(40, number=2), outcome=FAILED, why="exit code 1", began_at=None)]
+    requests = [*steady(40), *steady(SECONDS, 10, since=40)]
+    one, other = failure.entries(two, load(requests, SECONDS, set_rate=None))
+    assert (one["verdict"], one["windows"]["after"]["seconds"], other["outcome"]) == ("HELD", 24, FAILED)
+    refused = [two[0], replace(two[1], outcome=REFUSED)]
+    assert failure.entries(refused, load(requests, SECONDS, set_rate=None))[0]["verdict"] == "BROKEN"
+
+
 def test_the_window_before_begins_some_time_after_a_fault_that_is_never_over() -> None:
     """The load is steady again on another level, because a server is gone for good."""
     half = [one for n, one in enumerate(steady(SECONDS, since=15)) if n % 2]

@@ -133,7 +133,6 @@ def test_a_crashed_node_began_as_planned_and_is_done() -> None:
     ("own", "why"),
     [
         (NodeFault(FaultState.DONE, 150.1, 160.2), None),
-        (NodeFault(FaultState.ENDED, 150.1, 160.2), None),
         (NodeFault(FaultState.FAILED, why="no process"), "i-s1: no process"),
         (NodeFault(FaultState.BEGUN, 150.1, why="could not undo: x"), "i-s1: could not undo: x"),
         (NodeFault(FaultState.BEGUN, 150.1), "i-s1 did not say how it went"),
@@ -142,3 +141,7 @@ def test_a_crashed_node_began_as_planned_and_is_done() -> None:
 )
 def test_a_fault_has_failed_unless_all_of_its_nodes_have_ended_it(own: NodeFault | None, why: str | None) -> None:
     assert carried(PAUSED, {"i-s1": {2: own} if own else {}}, {"i-s1"}).why == why
+
+
+def test_a_fault_that_finds_no_node_has_failed() -> None:
+    assert carried({**PAUSED, "nodes": []}, {}, set()).why == "no node is left that it could hit"

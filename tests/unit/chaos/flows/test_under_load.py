@@ -42,10 +42,9 @@ def machine(account: Account) -> None:
 
 
 def requested(account: Account, **changes: Any) -> dict[str, Any]:
+    now = moments.iso(account.clock())
     payload = {"run": RUN, "cell": "c001", "step": "measure", "number": 1, "unit": "web", "choice": None}
-    answer: dict[str, Any] = function.handler(
-        {**payload, "requested_at": moments.iso(account.clock()), **changes}, CONTEXT
-    )
+    answer: dict[str, Any] = function.handler({**payload, "requested_at": now, "latest": now, **changes}, CONTEXT)
     return answer
 
 
@@ -181,6 +180,16 @@ def test_a_wrong_clock_claims_nothing(account: Account) -> None:
     with pytest.raises(ClockError):
         requested(account, requested_at=moments.iso(account.clock() - timedelta(hours=1)))
     assert account.all_events() == []
+
+
+def test_a_late_request_claims_nothing_but_finds_an_earlier_one(account: Account) -> None:
+    """The answer to the earlier one may be lost."""
+    account.group("web", tags=AGREED)
+    late = moments.iso(account.clock() - timedelta(seconds=1))
+    assert refusal(requested(account, latest=late)).startswith("too-late: no request was claimed until ")
+    assert account.all_events() == []
+    first = requested(account)
+    assert requested(account, latest=late) == first
 
 
 def test_reading_tells_recovery_verdict_and_stages(account: Account) -> None:

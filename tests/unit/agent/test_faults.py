@@ -23,6 +23,7 @@ from tests.patience import PATIENCE, eventually
 from tests.unit.agent.fake_account import FakeAccount
 from tests.unit.agent.node import ID, ROLE, Node, alive, key
 from tests.unit.agent.test_phase import place  # noqa: F401 - a fixture
+from tests.unit.agent.test_whole_node import pythons
 from troop.measure.summary import Clock
 
 SERVERS = """
@@ -98,7 +99,15 @@ def letter(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
-def test_stop_kills_all_that_scripts_have_left_and_the_node_goes_on(node: Node) -> None:
+@pytest.fixture(params=pythons())
+def node_of_each_python(account: FakeAccount, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Node]:
+    node = Node(account, tmp_path, request.param)
+    yield node
+    node.end()
+
+
+def test_stop_kills_all_that_scripts_have_left_and_the_node_goes_on(node_of_each_python: Node) -> None:
+    node = node_of_each_python
     left = begin(node, {"method": "stop"})
     assert all(map(alive, left.values()))
     at = hit(node, "stop")

@@ -47,9 +47,11 @@ while True:
 _INSTALL = ("dnf", "install", "--assumeyes", "--quiet")
 _PACKAGES = (
     *("fio", "mdadm", "device-mapper", "bcache-tools", "xfsprogs", "e2fsprogs", "nginx", "memcached", "python3.11"),
-    "java-17-amazon-corretto-headless",
+    *("java-17-amazon-corretto-headless", "iproute-tc"),
 )
-_MODULES = ("raid0", "loop", "dm-cache", "dm-cache-smq", "dm-writecache", "bcache")
+_MODULES = ("raid0", "loop", "dm-cache", "dm-cache-smq", "dm-writecache", "bcache", "sch_netem")
+_SLOW = "tc qdisc add dev {0} root netem delay 1ms && tc qdisc del dev {0} root && tc qdisc show dev {0} root"
+"""A planned fault of the network, and what is left after it."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,8 @@ def checks(release: str) -> Iterator[Check]:
     yield Check("memcached", ("memcached", "-V"), changes=True)
     yield Check("fio", ("fio", "--version"), changes=True)
     yield Check("make-bcache", ("sh", "-c", "command -v make-bcache"), changes=True)
+    interface = "$(ip -oneline route show default | sed 's/.* dev \\([^ ]*\\).*/\\1/;q')"
+    yield Check("slow-network", ("sh", "-c", _SLOW.format(interface)), "qdisc (mq|fq_codel|pfifo_fast)", changes=True)
 
 
 def access(boot: Mapping[str, str], *, filtered: bool) -> Iterator[Check]:

@@ -155,7 +155,7 @@ def test_the_command_that_a_removal_prints_makes_the_same_deployment_again(
     run: Run, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     together = OTHER | {"stage": "staging", "runbook_url": 'https://example.com/it\'s $HOME/"a b"'}
-    for key in ("lowest_min_healthy", "benchmarks", "dns_firewall"):
+    for key in ("lowest_min_healthy", "benchmarks", "dns_firewall", "under_load"):
         del together[key]
     overrides = [f"troop:{key}={value}" for key, value in together.items()]
     world.deployed_with(*overrides, "troop:deployment=Elsewhere", deployment="Elsewhere")

@@ -115,7 +115,7 @@ NETWORK = Trial(
                 "role": "servers",
                 "method": "cut",
                 "for": "10s",
-                "expect": {"rate": 0.6, "share": 0.9, "rate_back_within": "20s", "failed_at_most": 150},
+                "expect": {"rate": 0.4, "share": 0.9, "rate_back_within": "20s", "failed_at_most": 150},
             },
             {
                 "at": "70s",

@@ -19,7 +19,7 @@ from troop.shared import moments
 UNIT = "load-web"
 PHASE = {
     **{"name": "measure", "roles": ["drivers"], "script": "measure.sh", "measured": "30s", "timeout": "2m"},
-    **{"start_together": True, "faults": [{"at": "10s", "unit": UNIT}]},
+    **{"start_together": True, "faults": [{"at": "11s", "unit": UNIT}]},
 }
 
 

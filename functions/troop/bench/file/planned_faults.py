@@ -27,8 +27,9 @@ from troop.shared.values import BadValue
 MOST_FAULTS = 20
 """The most faults of a phase."""
 
-BEFORE, AFTER = 10, 10
-"""Least seconds of undisturbed load before a fault, and after its end: windows of fewer say little."""
+BEFORE, AFTER = 11, 10
+"""Least seconds of undisturbed load before a fault, and after its end: windows of fewer say little. A load that begins
+within a second has 10 whole ones in 11 s."""
 
 _BOUNDS = ("rate", "rate_back_within", "p99_back_within", "failed_at_most")
 _BY_METHOD = {"for": (ENDING, ENDING | {SCRIPT}), "script": ({SCRIPT},) * 2, "delay": ({SLOW},) * 2}

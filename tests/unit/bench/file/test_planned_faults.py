@@ -71,13 +71,13 @@ ACCEPTED = [
     [STOP, _AFTER_STOP],
     [{**STOP, "count": 3}, {**SCRIPT, "at": "2m", "count": 3}],
     [{**SCRIPT, "for": "20s"}, {**SCRIPT, "at": "2m"}],
-    [{"at": 10, "zone": 3, "method": "crash"}],
+    [{"at": 11, "zone": 3, "method": "crash"}],
     [{**PAUSE, "zone": 3, "count": 1}],
     [{**STOP, "zone": 1}],
     [{**STOP, "method": "slow", "delay": 20, "for": 9, "expect": {"p99_back_within": "90s"}}],
     [{"at": 60, "unit": "web"}],
     [{"at": 60, "unit": "web", "method": "crash"}],
-    [{**STOP, "at": 10 + 20 * n} for n in range(3)],
+    [{**STOP, "at": 11 + 21 * n} for n in range(3)],
     [{**STOP, "at": 290}],
     [{**PAUSE, "at": 260}],
 ]
@@ -147,15 +147,15 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     (broken({**UNIT, "zone": 1}), "faults.0.zone", "left out with a unit"),
     (broken({**UNIT, "count": 1}), "faults.0.count", "left out with a unit"),
     # When it happens.
-    (broken({**STOP, "at": 9}), "faults.0.at", "at least 10s: the first 10s show the load without a fault"),
+    (broken({**STOP, "at": 10}), "faults.0.at", "at least 11s: the first 11s show the load without a fault"),
     (broken({**STOP, "at": 291}), "measured", "at least 301s: 10s after the end of fault 1"),
     (broken({**PAUSE, "at": 265}), "measured", "at least 305s: 10s after the end of fault 1"),
-    (broken({**STOP, "at": 4, "expect": EXPECT}), "faults.0.at", "at least 10s"),
+    (broken({**STOP, "at": 4, "expect": EXPECT}), "faults.0.at", "at least 11s"),
     (broken({**STOP, "at": 250, "expect": EXPECT}), "measured", "at least 305s"),
-    (broken(STOP, {**PAUSE, "at": 60}), "faults.1.at", "at least 80s: 20s after the end of the one before"),
-    (broken(PAUSE, {**STOP, "at": 109}), "faults.1.at", "at least 110s"),
-    (broken({**STOP, "expect": EXPECT}, {**PAUSE, "at": 124}), "faults.1.at", "at least 125s"),
-    (broken({**STOP, "at": "2m"}, STOP), "faults.1.at", "at least 140s"),
+    (broken(STOP, {**PAUSE, "at": 60}), "faults.1.at", "at least 81s: 21s after the end of the one before"),
+    (broken(PAUSE, {**STOP, "at": 110}), "faults.1.at", "at least 111s"),
+    (broken({**STOP, "expect": EXPECT}, {**PAUSE, "at": 125}), "faults.1.at", "at least 126s"),
+    (broken({**STOP, "at": "2m"}, STOP), "faults.1.at", "at least 141s"),
     # The phase.
     (broken(STOP, start_together=False), "start_together", "true in a phase with faults"),
     (broken(STOP, limits=[{"figure": "p99_ms", "at_most": 9}]), "limits", "left out in a phase with faults"),
@@ -292,7 +292,7 @@ _METHODS = st.sampled_from([{"method": "stop"}, {"method": "crash"}, {"method": 
 @given(st.lists(st.tuples(_KINDS, _METHODS, st.none() | st.integers(1, 4)), min_size=1, max_size=5))
 def test_an_accepted_fault_of_a_role_finds_all_nodes_that_it_hits(faults: list[tuple[Any, Any, int | None]]) -> None:
     documents = [
-        {"at": 10 + 30 * n, **kind, **method, **({"count": count} if count and "role" in kind else {})}
+        {"at": 11 + 30 * n, **kind, **method, **({"count": count} if count and "role" in kind else {})}
         for n, (kind, method, count) in enumerate(faults)
     ]
     document = broken(*documents)

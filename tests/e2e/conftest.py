@@ -56,6 +56,7 @@ WORKERS = {
     "test_bench_smoke.py": "terminations",
     "test_fleet.py": "fleets",
     "test_guides.py": "terminations",
+    "test_loss.py": "terminations",
     "test_ui.py": "fleets",
     "test_web_scale.py": "terminations",
 }

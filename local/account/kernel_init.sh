@@ -11,8 +11,8 @@ done
 ip -batch "$NODE_HOME/kernel/network" || halt -f
 # A write has reached the disk when it ends, as on EBS.
 echo "write through" > /sys/block/ubda/queue/write_cache
-export MODPROBE_OPTIONS="-d $NODE_HOME/kernel" # the kernel's modules are not in the machine's own folder
-modprobe xfs && mkfs.xfs -q -f /dev/ubda && mount /dev/ubda "$NODE_HOME/shared" || halt -f
+modprobe -d "$NODE_HOME/kernel" xfs && mkfs.xfs -q -f /dev/ubda && mount /dev/ubda "$NODE_HOME/shared" || halt -f
 [ -z "$ROOM" ] || exec "$ROOM" -IS "${0%/*}/inside/room.py"
+export MODPROBE_OPTIONS="-d $NODE_HOME/kernel" # the machine's own folder has no modules of this kernel
 cd "$NODE_HOME" && ./user-data < /dev/null || halt -f
 exec sleep infinity

@@ -533,6 +533,9 @@ class Failure(Part):
     why: str | None = None
     event: FaultEvent | None = None
     rate_before: float | None = None
+    rate_during: float | None = Field(
+        default=None, description="From its beginning until the rate is back, and to its end if that is later"
+    )
     set_rate: float | None = None
     share: float = Field(default=0.95, description="The part of the rate before from which the rate is back")
     windows: FaultWindows = FaultWindows()

@@ -140,9 +140,9 @@ def figures(fault: Failure) -> list[FaultLine]:
 
 
 def _figures(fault: Failure) -> Iterator[FaultLine]:
-    expect, before, during = fault.expect or FaultExpectation(), fault.windows.before, fault.windows.during
-    part = during.per_second / before.per_second if before and during and before.per_second else None
-    value = f"{formatting.plain(during.per_second)}/s, {formatting.share(part)} of before" if during else _UNKNOWN
+    expect, during = fault.expect or FaultExpectation(), fault.rate_during
+    part = None if during is None or not fault.rate_before else during / fault.rate_before
+    value = _UNKNOWN if during is None else f"{formatting.plain(during)}/s, {formatting.share(part)} of before"
     bound = "" if expect.rate is None else f"at least {formatting.share(expect.rate)}"
     yield _line(fault, "Rate during", value, bound, part, expect.rate, least=True)
     rate = f"Rate is back at {formatting.share(fault.share)} of before"

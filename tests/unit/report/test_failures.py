@@ -51,7 +51,7 @@ def expecting(happened: Happened, **changes: Any) -> Happened:
 
 def test_each_figure_stands_beside_what_was_expected() -> None:
     fault = fault_of(samples.held())
-    during, rate, p99 = fault.windows.during, fault.back.rate_s, fault.back.p99_s
+    during, rate, p99 = fault.rate_during, fault.back.rate_s, fault.back.p99_s
     assert during
     assert fault.failed
     assert fault.fewer
@@ -59,7 +59,7 @@ def test_each_figure_stands_beside_what_was_expected() -> None:
     assert p99
     assert lines_of(fault) == {
         "Rate during": (
-            f"{during.per_second:.0f}/s, {during.per_second / 1.8:.0f} % of before",
+            f"{during:.0f}/s, {during / 1.8:.0f} % of before",
             "at least 70 %",
             "HELD",
         ),

@@ -66,7 +66,9 @@ class Expectation:
 
     rate: float | None = field(
         default=None,
-        metadata=key("Least rate from the fault until its end, as a part of the rate before", _PART, omit=True),
+        metadata=key(
+            "Least rate until it is back, and the fault has ended, as a part of the rate before", _PART, omit=True
+        ),
     )
     share: float = field(
         default=0.95, metadata=key("Part of the rate before from which the rate counts as back", _PART)

@@ -90,6 +90,7 @@ class Figures:
 
     Attributes:
         windows: before, during and after; after is None if something is not back.
+        rate_during: until the rate is back, and the fault has ended; so p99, which may take longer, dilutes no loss.
         rate_back, p99_back: seconds from the fault until it is back, and stays; 0 if it never was away; None if it is
             not back.
         watched: seconds from the fault to the end of its last window.
@@ -115,8 +116,9 @@ def entries(happened: Sequence[Happened], load: Load) -> list[dict[str, Any]]:
 
     Returns:
         ``[{"number", "at", "method", "what", "unit", "nodes", "asked_at", "began_at", "ended_at", "outcome", "why",
-        "event", "rate_before", "set_rate", "share", "windows": {"before", "during", "after"}, "back": {"rate_s",
-        "p99_s"}, "failed", "unfinished", "fewer", "fewer_is_estimate", "expect", "verdict", "reasons", "sentence"}]``.
+        "event", "rate_before", "rate_during", "set_rate", "share", "windows": {"before", "during", "after"}, "back":
+        {"rate_s", "p99_s"}, "failed", "unfinished", "fewer", "fewer_is_estimate", "expect", "verdict", "reasons",
+        "sentence"}]``.
         A window is ``{"from", "seconds", "count", "per_second", "errors": {kind: n}, "mean_ms", "p50_ms", "p99_ms",
         "max_ms"}``; it begins ``from`` seconds from the fault. The verdict is None if there is no expectation, and all
         figures are known.
@@ -188,12 +190,14 @@ def _figures(one: Happened, load: Load, every: Counted | str, begin: int, until:
     cut = max(first + 1, math.ceil(one.ended_at or 0), rate_at or 0, p99_at or 0)
     is_back = rate_at is not None and p99_at is not None and cut < whole
     during = every.window(first, cut if is_back else end, zero, cut if is_back else last)
+    lasted = max(first + 1, math.ceil(one.ended_at or 0), rate_at or whole)
+    lost = every.window(first, lasted, zero) if lasted < whole else every.window(first, end, zero, last)
     after = every.window(cut, end, zero, last) if is_back else None
     failed = every.failed(first, last)
     return Figures(
         windows={"before": before, "during": during, "after": after},
         rate_before=rate,
-        rate_during=during["count"] / during["seconds"],
+        rate_during=lost["per_second"],
         rate_back=None if rate_at is None else round(max(0.0, rate_at - zero), 3),
         p99_back=None if p99_at is None else round(max(0.0, p99_at - zero), 3),
         watched=round(end - zero, 3),
@@ -238,6 +242,7 @@ def _entry(one: Happened, load: Load, figures: Figures | str) -> dict[str, Any]:
         "why": one.why,
         "event": one.event and dict(one.event),
         "rate_before": known and round(known.rate_before, 3),
+        "rate_during": known and round(known.rate_during, 3),
         "set_rate": load.set_rate,
         "share": expect.share if expect else SHARE,
         "windows": known.windows if known else {"before": None, "during": None, "after": None},

@@ -110,7 +110,6 @@ class UnitRequests:
             document = json.loads(body)
         except (BotoCoreError, ClientError, ValueError) as error:
             raise UnansweredError(f"the function for units failed: {error}"[:LONGEST_ERROR]) from error
-        if "FunctionError" in answer or not isinstance(document, dict):
-            text = document.get("errorMessage") if isinstance(document, dict) else document
-            raise UnansweredError(f"the function for units failed: {text}"[:LONGEST_ERROR])
+        if not isinstance(document, dict) or document.get("outcome") not in ("DONE", "REFUSED"):
+            raise UnansweredError(f"the function for units answered {json.dumps(document)}"[:LONGEST_ERROR])
         return document

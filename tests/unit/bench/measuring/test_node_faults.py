@@ -27,8 +27,9 @@ def document(*faults: dict[str, Any], node: str = "i-s0", **more: Any) -> dict[s
 
 
 states = st.sampled_from([*FaultState])
+few, moments = st.sampled_from(NODES[:2]), st.integers(0, 3)
 reports = st.dictionaries(
-    st.sampled_from(NODES),
+    few,
     st.dictionaries(
         st.integers(1, 3), st.builds(NodeFault, states, why=st.sampled_from([None, "no process", "could not undo: x"]))
     ),
@@ -40,13 +41,13 @@ planned = st.lists(
         },
         st.integers(1, 3),
         st.sampled_from(["crash", "stop", "pause", "cut"]),
-        st.integers(0, 20),
-        st.lists(st.sampled_from(NODES), unique=True),
+        moments,
+        st.lists(few, unique=True),
     ),
     max_size=4,
     unique_by=lambda fault: fault["number"],
 )  # fmt: skip
-missing_nodes = st.dictionaries(st.sampled_from(NODES), st.integers(0, 20))
+missing_nodes = st.dictionaries(few, moments)
 
 
 def naively(node: str, since: int, faults: list[Any], stated: Any) -> bool:
@@ -70,6 +71,12 @@ def test_exactly_nodes_that_announced_a_planned_crash_are_excused(
     expected = {node for node, since in missing.items() if naively(node, since, faults, stated)}
     since = {node: float(moment) for node, moment in missing.items()}
     assert excused(since, announced(faults, stated)) == expected
+
+
+@pytest.mark.parametrize(("since", "node"), [(99.999, set()), (100.0, {"i-s0"})])
+def test_a_loss_is_excused_from_the_planned_moment_on(since: float, node: set[str]) -> None:
+    stated = {"i-s0": {1: NodeFault(FaultState.PLANNED)}}
+    assert excused({"i-s0": since}, announced([CRASHED], stated)) == node
 
 
 @given(st.sets(st.sampled_from(NODES)), st.sets(st.sampled_from(NODES)), st.sets(st.sampled_from(NODES)))

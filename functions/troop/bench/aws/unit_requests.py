@@ -35,7 +35,7 @@ class UnitRequests:
 
     Attributes:
         client: Lambda's, with a time-out that the function keeps.
-        function: its name or ARN; None if the deployment has none.
+        function: its name or ARN; None if the deployment does not allow hits.
     """
 
     client: Any
@@ -94,7 +94,7 @@ class UnitRequests:
 
     def _document(self, payload: dict[str, Any]) -> dict[str, Any]:
         if self.function is None:
-            raise UnansweredError("this deployment has no function that hits units: deploy the stack again")
+            raise UnansweredError("the deployment's setting troop:under_load is false, so it hits no unit")
         for left in range(TRIES - 1, -1, -1):
             try:
                 return self._call(payload)
@@ -110,6 +110,7 @@ class UnitRequests:
             document = json.loads(body)
         except (BotoCoreError, ClientError, ValueError) as error:
             raise UnansweredError(f"the function for units failed: {error}"[:LONGEST_ERROR]) from error
-        if not isinstance(document, dict) or document.get("outcome") not in ("DONE", "REFUSED"):
-            raise UnansweredError(f"the function for units answered {json.dumps(document)}"[:LONGEST_ERROR])
+        if "FunctionError" in answer or not isinstance(document, dict):
+            text = document.get("errorMessage") if isinstance(document, dict) else document
+            raise UnansweredError(f"the function for units failed: {text}"[:LONGEST_ERROR])
         return document

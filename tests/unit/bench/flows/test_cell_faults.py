@@ -435,8 +435,8 @@ def test_a_workflow_whose_answer_was_lost_asks_again_however_late(
     assert ran.get(names.unit_fault_key(ran.run, CELL, "measure", 1))["event"] == event
 
 
-def test_a_deployment_without_the_function_says_so() -> None:
-    with pytest.raises(Exception, match="deploy the stack again"):
+def test_a_deployment_that_allows_no_hits_says_so() -> None:
+    with pytest.raises(Exception, match="troop:under_load is false"):
         UnitRequests(None, None).read("x")
 
 

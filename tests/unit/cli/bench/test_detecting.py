@@ -19,11 +19,15 @@ from cli.bench.detecting import (
     Source,
     deciding,
     document,
+    figure_of,
     finding,
     last_design,
     noises,
     sentence,
 )
+from troop.bench.definition.definition import Benchmark, Fleet, Phase
+from troop.bench.definition.plan import sole
+from troop.bench.definition.planned_fault import PlannedFault
 from troop.bench.records.line import Figures, Line, Values
 from troop.statistics.power import needed, power
 
@@ -175,3 +179,16 @@ def test_the_document_has_what_the_tables_have() -> None:
     few = document(noises([line(ALTERNATING[:2])], True), DESIGN, "USD")
     assert few["detects"] is None
     assert few["measurements"][0]["spreads"]["per_second"] is None
+
+
+def test_a_phase_with_planned_faults_decides_no_figure() -> None:
+    """Its rate is set, so that without it the rate of the other phase is what a comparison is about."""
+    steady = Phase("steady", ("drivers",), "read.py", 600, measured=60)
+    paced = replace(steady, name="paced", rate={"drivers": "rate"})
+    loss = replace(paced, faults=(PlannedFault(30, "stop", role="servers"),))
+
+    def chosen(*phases: Phase) -> str:
+        return figure_of(sole(Benchmark("reads", "", 600, (Fleet("drivers", 1, "c7g.large"),), phases, {"rate": 5})))
+
+    assert [chosen(paced), chosen(steady, paced), chosen(paced, loss)] == ["p99_ms", "per_second", "p99_ms"]
+    assert [chosen(loss), chosen(steady, loss)] == ["per_second", "per_second"]

@@ -120,3 +120,10 @@ def test_a_measured_phase_is_looked_at_right_after_its_end(warm_up: int, measure
 
 def test_a_node_lost_in_a_long_phase_is_missed_within_a_minute() -> None:
     assert wait_in_phase(replace(MEASURE, measured=3600), NOW, NOW) == 60
+
+
+@pytest.mark.parametrize(("looked", "now", "waited"), [(30, 30, 30), (30, 34, 26), (58, 61, 1), (60, 61, 60)])
+def test_a_poll_that_takes_long_does_not_delay_the_hit_of_a_unit(looked: int, now: int, waited: int) -> None:
+    phase = replace(MEASURE, warm_up=0, measured=300, faults=(PlannedFault(60, "crash", unit="web"),))
+    moments = (NOW + timedelta(seconds=seconds) for seconds in (now, looked))
+    assert wait_in_phase(phase, NOW, *moments) == waited

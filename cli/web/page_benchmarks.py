@@ -25,6 +25,7 @@ from cli.bench.files import NAME, Source, WrongFileError, is_local
 from cli.bench.pairing import Chosen, sides_of, succeeded
 from cli.client.bench_client import BenchClient
 from cli.shared.errors import CliError, Exit
+from troop.bench.admission.units import units_of
 from troop.bench.definition.definition import plain_parameter
 from troop.bench.definition.keys import FILE
 from troop.bench.definition.money import shown
@@ -135,6 +136,8 @@ class PageBenchmarks:
             "lacking": [name for name, each in reasons.items() if each],
             "parameters": {name: _text(value) for name, value in source.benchmark.parameters.items()},
         }
+        if why := _forbidden(source):
+            return document | {"refused": [why], "warnings": warnings, "cost": None}
         try:
             answer = starting.estimate(self.client, source, request.size or None, request.values())
         except CliError as error:
@@ -160,6 +163,8 @@ class PageBenchmarks:
         if not request.key:
             raise CliError(Exit.USAGE, "the request has no key: reload the page")
         with _source(request) as source:
+            if why := _forbidden(source):
+                raise CliError(Exit.USAGE, why)
             staging = Staging(self.client, source.path.parent, self.session, lambda _line: None)
             for artifact in source.artifacts():
                 staging.stage(artifact)
@@ -249,6 +254,15 @@ def _refuse_paths(source: Source, known: Container[str]) -> None:
                 f"the artifact {artifact.name} is {artifact.source}, a file of this machine, which the page does not "
                 "read: choose it among the files, or use troop bench run",
             )
+
+
+def _forbidden(source: Source) -> str | None:
+    """Returns why the page starts no run of a benchmark: it terminates nothing of other owners, see
+    :data:`cli.web.proxy_guard.PAGE_ROUTES`.
+    """
+    if units := units_of(source.plan):
+        return f"the benchmark hits {', '.join(units)}, which the page does not permit: use troop bench run"
+    return None
 
 
 def _checked(name: str) -> str:

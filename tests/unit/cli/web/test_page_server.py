@@ -322,6 +322,21 @@ def test_no_request_makes_the_command_read_a_file_of_the_machine(
     assert (sent, page.world.calls) == ([], [])
 
 
+def test_the_page_starts_no_benchmark_that_hits_units(page: Page) -> None:
+    """It has no route that terminates instances of other owners, and no run must do it instead."""
+    text = BENCHMARK.replace(
+        "timeout: 1m}]", "timeout: 2m, measured: 30s, start_together: true, faults: [{at: 11s, unit: shop}]}]"
+    )
+    files = {"benchmark.yaml": text, "go.py": "x"}
+    encoded = {name: base64.b64encode(content.encode()).decode() for name, content in files.items()}
+    body = json.dumps({"files": encoded, "key": "k"}).encode()
+    estimate, started = (page.ask("POST", path, body, **JSON) for path in ("/ui/benchmarks/estimate", "/ui/benchmarks"))
+    why = "the benchmark hits shop, which the page does not permit: use troop bench run"
+    assert (estimate.status, estimate.body["refused"]) == (200, [why])
+    assert (started.status, started.body["message"]) == (400, why)
+    assert page.world.calls == []
+
+
 def test_refused_file_name_is_reported_with_allowed_names(page: Page) -> None:
     files = {"../x": "eA==", "benchmark.yaml": base64.b64encode(BENCHMARK.encode()).decode()}
     refused = page.ask("POST", "/ui/benchmarks/estimate", json.dumps({"files": files}).encode(), **JSON)

@@ -51,7 +51,7 @@ WORKERS = {
     "test_bench_scale.py": "fleets",
     "test_bench_schedule.py": "fleets",
     "test_bench_spot.py": "fleets",
-    "test_bench_units.py": "fleets",
+    "test_bench_units.py": "terminations",
     "test_bench_reach.py": "terminations",
     "test_bench_smoke.py": "terminations",
     "test_fleet.py": "fleets",
@@ -80,12 +80,13 @@ DEPLOYMENTS: Mapping[str, Mapping[str, Any]] = {
     "Contract": {"benchmarks": True},
     "Disposable": {"leashed": True, "benchmarks": True, "retain_data": False},
     "Durable": {"leashed": True, "benchmarks": True, "retain_data": True},
-    "Fleets": {"benchmarks": True, "under_load": True},
+    "Fleets": {"benchmarks": True},
     "Health": {},
     "Inside": {"inside_instances": True},
     "Leashed": {"leashed": True},
     "OneTick": {"max_in_flight": 5, "key": KEY, "tags": {"CostCenter": "1234"}, "weekly_letter": True},
     "Smoke": {"benchmarks": True, "own_data": True, "allowed_targets": ["127.0.0.1:1-65535"]},
+    "Units": {"benchmarks": True, "under_load": True, "allowed_targets": ["127.0.0.1:1-65535"]},
 }
 """Deployment -> its settings, besides those of :func:`_context`. They are synthesised together."""
 

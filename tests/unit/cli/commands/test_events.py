@@ -230,6 +230,14 @@ def test_one_event_has_its_stages_and_what_led_to_its_verdict(run: Run, api: Fak
     assert [(line[0], line[-1]) for line in lines[-2:]] == [("errors", "OK"), ("errors", "ALARM")]
 
 
+def test_an_event_names_the_run_that_requested_it(run: Run, api: FakeApi) -> None:
+    api.events = [judged(benchmark="20261120-120000-00000001")]
+    words = ["requested by", "the run 20261120-120000-00000001, under its load"]
+    assert words in lines_of(run("events", "2026-11-20#web").stdout)
+    api.events = [judged()]
+    assert "requested by" not in run("events", "2026-11-20#web").stdout
+
+
 def test_one_event_for_programs_by_either_id(ok: Callable[..., Any], api: FakeApi) -> None:
     api.events = [judged()]
     assert ok("events", "2026-11-20#web") == ok("events", "2026-11-20~web") == judged()

@@ -244,6 +244,15 @@ def in_flight() -> dict[str, Any]:
     return one
 
 
+def test_an_event_under_load_leads_to_the_run_that_requested_it(looking: Looking) -> None:
+    looking.world.events = [event("web", rolled=None, benchmark="20261120-120000-00000001")]
+    page = looking.go("events/2026-11-20~web")
+    reason = page.get_by_text("requested it while it loaded the unit: there was no roll.")
+    expect(reason.get_by_role("link", name="20261120-120000-00000001")).to_have_attribute(
+        "href", "#/runs/20261120-120000-00000001"
+    )
+
+
 def test_an_event_in_flight_is_live_until_it_has_its_verdict(timed: Looking) -> None:
     page = opened(timed, in_flight())
     expect(page.locator("#liveness")).to_contain_text("Live: updated at")

@@ -59,8 +59,9 @@ FIXED = """\
 FAILOVER = """\
       # A server that fails is left out for 10 s. Another one gets its request, unless that may have changed something.
       proxy_next_upstream error timeout;
+      # Only a server that does not answer at all must be left out: web servers wait for other tiers, for up to 10 s.
       proxy_connect_timeout 1s;
-      proxy_read_timeout 2s;"""
+      proxy_read_timeout 15s;"""
 UPSTREAM = """\
   upstream {role} {{
 {servers}

@@ -146,11 +146,12 @@ def _figures(fault: Failure) -> Iterator[FaultLine]:
     bound = "" if expect.rate is None else f"at least {formatting.share(expect.rate)}"
     yield _line(fault, "Rate during", value, bound, part, expect.rate, least=True)
     rate = f"Rate is back at {formatting.share(fault.share)} of before"
-    for figure, back, limit in (
-        (rate, fault.back.rate_s, expect.rate_back_within),
-        ("p99 is back", fault.back.p99_s, expect.p99_back_within),
+    for figure, back, limit, steady in (
+        (rate, fault.back.rate_s, expect.rate_back_within, "did not fall"),
+        ("p99 is back", fault.back.p99_s, expect.p99_back_within, "did not rise"),
     ):
-        value = _UNKNOWN if not fault.is_known else "not until the end" if back is None else f"after {seconds(back)}"
+        known = "not until the end" if back is None else f"after {seconds(back)}" if back else steady
+        value = known if fault.is_known else _UNKNOWN
         bound = "" if limit is None else f"within {formatting.plain(limit)}{formatting.SPACE}s"
         yield _line(fault, figure, value, bound, back, limit)
     most = expect.failed_at_most
@@ -315,7 +316,7 @@ def _marks(row: FaultRow) -> Iterator[dict[str, Any]]:
 
 def _backs(fault: Failure, began: float) -> Iterator[dict[str, Any]]:
     for after, event in ((fault.back.rate_s, "rate is back"), (fault.back.p99_s, "p99 is back")):
-        if after is not None:
+        if after:  # at 0, it never was away
             yield _mark(began, after, event)
 
 

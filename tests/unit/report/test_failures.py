@@ -95,6 +95,18 @@ def test_a_figure_that_is_not_back_is_broken_after_enough_time(within: int, verd
     assert (value, outcome) == ("not until the end", verdict)
 
 
+def test_figures_that_never_were_away_have_no_mark_and_no_time() -> None:
+    document = with_faults(simulated((1000, 0)), expecting(stopped()))
+    fault = Failure.model_validate(document["faults"][0])
+    assert (fault.back.rate_s, fault.back.p99_s) == (0, 0)
+    lines = lines_of(fault)
+    assert lines["Rate is back at 95 % of before"][0] == "did not fall"
+    assert lines["p99 is back"][0] == "did not rise"
+    pictures = failures.pictures(failures.rows([cell(phase(document))]))
+    assert pictures
+    assert [mark["what"] for mark in pictures["views"][0]["marks"]] == ["stop 1 of servers"]
+
+
 def test_without_figures_only_expectations_are_listed() -> None:
     fault = fault_of(samples.unknown())
     assert {line[0] for line in lines_of(fault).values()} == {"\N{EN DASH}"}

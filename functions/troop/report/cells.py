@@ -233,6 +233,7 @@ class _Reading:
                 separate=[Separate.model_validate(row) for row in document.get("separate") or []],
                 limits=[Limit.model_validate(one) for one in document.get("limits") or []],
                 faults=[Failure.model_validate(one) for one in document.get("faults") or []],
+                fallen=its.fallen,
                 curve=its.curve,
             )
             if left_out := document.get("separate_left_out"):

@@ -557,6 +557,20 @@ class Failure(Part):
         return self.windows.before is not None
 
 
+class FallenOperation(Part):
+    """An operation of which some 5 seconds from a planned fault on had less than the fault's share of its own rate
+    before. Rates are per second.
+    """
+
+    number: int = Field(description="Of the fault")
+    role: str
+    operation: str
+    before: float
+    during: float
+    after: float | None = None
+    lowest: float = Field(description="Of 5 seconds")
+
+
 class Curve(Part):
     """Operations by whole second of the measured time, of all roles that generate load."""
 
@@ -607,6 +621,9 @@ class Phase(Part):
     separate: list[Separate] = []
     limits: list[Limit] = Field(default=[], description="Empty if the file has no limits for it")
     faults: list[Failure] = Field(default=[], description="The planned faults")
+    fallen: list[FallenOperation] = Field(
+        default=[], description="The operations whose own rate fell after a planned fault, if there are several"
+    )
     curve: Curve | None = Field(default=None, description="null without planned faults, or without counts by second")
 
     @property

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Final
 
+from troop.bench.measuring.verdicts import name_some
 from troop.bench.results.fault_windows import HOLD
 from troop.report.comparison import FaultPair, FaultSide
 from troop.report.document import (
@@ -17,6 +18,7 @@ from troop.report.document import (
     Cell,
     Curve,
     Failure,
+    FallenOperation,
     FaultEvent,
     FaultExpectation,
     FaultVerdict,
@@ -200,6 +202,23 @@ def windows(fault: Failure) -> list[tuple[str, FaultWindow]]:
     """Returns the known windows of a fault with their names."""
     every = (("before", fault.windows.before), ("during", fault.windows.during), ("after", fault.windows.after))
     return [(name, window) for name, window in every if window is not None]
+
+
+def fallen(row: FaultRow) -> list[FallenOperation]:
+    """Returns the operations whose own rate fell after a fault."""
+    return [one for one in row.phase.fallen if one.number == row.fault.number]
+
+
+def fallen_warning(every: Sequence[FaultRow]) -> str | None:
+    """Says that operations fell which the rate of all together may not show; None without any."""
+    names = dict.fromkeys(f"{one.operation} of {one.role}" for row in every for one in fallen(row))
+    if not names:
+        return None
+    hidden = all(row.fault.back.rate_s == 0 for row in every if fallen(row))
+    told = (
+        "The rate of all operations together did not fall, but" if hidden else "Rate and verdict are of all together;"
+    )
+    return f"{told} the own rate of {name_some(list(names))} fell below the share of the rate before."
 
 
 def repeated(every: Sequence[FaultRow]) -> list[Repeated]:

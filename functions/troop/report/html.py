@@ -79,6 +79,7 @@ _WORDS: Final[tuple[Callable[..., Any], ...]] = (
     failures.seconds,
     failures.windows,
     failures.figures,
+    failures.fallen,
     failures.fault_name,
 )
 _One = TypeVar("_One", bound=HasRole)
@@ -127,6 +128,7 @@ def report_page(report: Report, script: str) -> str:
         fault_place=failures.place,
         fault_places=any(failures.place(row, faults) for row in faults),
         fault_groups=failures.repeated(faults),
+        fallen_warning=failures.fallen_warning(faults),
         searches=limit_rows.searches(report),
         scaling=charts.scaling_groups(report),
         ideal=charts.ideal,

@@ -7,10 +7,12 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any
 
+from pydantic import Field
+
 from troop.bench.records import archive as files
 from troop.bench.records.archive import Archive
 from troop.bench.results.figures import FORMAT
-from troop.report.document import Curve, Operation, Part, Series, Use
+from troop.report.document import Curve, FallenOperation, Operation, Part, Series, Use
 
 
 class Figures(Part):
@@ -22,6 +24,7 @@ class Figures(Part):
     series: list[Series]
     incomplete: list[str]
     curve: Curve | None = None
+    fallen: list[FallenOperation] = Field(default=[])
 
 
 class PhasePart(Part):

@@ -114,6 +114,7 @@ def phase(document: Mapping[str, Any], **more: Any) -> Phase:
         operations=known.operations,
         series=known.series,
         faults=[Failure.model_validate(one) for one in document["faults"]],
+        fallen=known.fallen,
         curve=known.curve,
         **more,
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.bench.measuring.request_log import BEGIN, recorded, steady
 from tests.unit.report import runs
 from tests.unit.report import sample_failures as samples
 from tests.unit.report.reading import Read
@@ -196,6 +197,23 @@ def test_a_report_of_stored_results_has_faults_curve_and_verdict() -> None:
     assert sum(its.curve.failed) == its.faults[0].failed
     again = Report.model_validate_json(build(archive, runs.AT, "0.3").model_dump_json())
     assert again.cells[0].phases[0].faults == its.faults, "windows are read as they are written"
+
+
+def test_a_rare_operation_that_hangs_is_warned_of_beside_the_windows() -> None:
+    document = simulated((AT, 0))
+    assert "The rate of all operations" not in words(page_of(report(cell(phase(with_faults(document))))))
+    since = START - BEGIN
+    hung = recorded(
+        (one._replace(ended=one.ended + since) for one in steady(AT, 5)), document["measured_seconds"], START
+    )
+    document["roles"]["drivers"]["operations"]["write"] = hung.document()
+    results = json.dumps({"format": "troop.results/1", "phases": [with_faults(document)]}).encode()
+    built = build(runs.archive().put({"c001/results.json": results}), runs.AT, "0.3")
+    (row,) = failures.rows(built.cells)
+    assert row.fault.back.rate_s == 0
+    text = words(page_of(built))
+    assert "did not fall, but the own rate of write of drivers fell below the share of the rate before." in text
+    assert "write of drivers 5.00 0.500 0 0" in text
 
 
 def test_damaged_faults_are_left_out_with_their_phase() -> None:

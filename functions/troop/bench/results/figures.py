@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from troop.bench.results.fallen_operations import fallen
 from troop.bench.results.fault_curve import curve
 from troop.bench.results.operations import operations
 from troop.bench.results.series import partial_tools, series, use
@@ -36,7 +37,7 @@ def figures(phase: Mapping[str, Any]) -> dict[str, Any]:
         "use": use(phase),
         "series": lines,
         "incomplete": partial_tools(phase),
-        **({"curve": by_second} if by_second else {}),
+        **({"curve": by_second, "fallen": fallen(phase)} if by_second else {}),
     }
 
 

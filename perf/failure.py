@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from troop.bench.measuring.steadiness import is_p99_back, is_rate_back, unsteady
 from troop.bench.results.fault_windows import HOLD, Counted
+from troop.bench.results.steadiness import is_p99_back, is_rate_back, unsteady
 from troop.measure.windows import Windows
 
 SEED = 20

@@ -215,10 +215,10 @@ def fallen_warning(every: Sequence[FaultRow]) -> str | None:
     if not names:
         return None
     hidden = all(row.fault.back.rate_s == 0 for row in every if fallen(row))
-    told = (
+    begin = (
         "The rate of all operations together did not fall, but" if hidden else "Rate and verdict are of all together;"
     )
-    return f"{told} the own rate of {name_some(list(names))} fell below the share of the rate before."
+    return f"{begin} the own rate of {name_some(list(names))} fell below the share of the rate before."
 
 
 def repeated(every: Sequence[FaultRow]) -> list[Repeated]:

@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from troop.bench.definition.planned_fault import CRASH, CUT, PAUSE, SCRIPT, SLOW, STOP, Expectation, PlannedFault
-from troop.bench.measuring.steadiness import SHORTEST, is_p99_back, is_rate_back, unsteady
 from troop.bench.results.fault_windows import HOLD, Counted, UncountedError, counted
+from troop.bench.results.steadiness import SHORTEST, is_p99_back, is_rate_back, unsteady
 from troop.measure.operations import UNFINISHED, Operation
 from troop.shared.formatting import counted as nouns
 

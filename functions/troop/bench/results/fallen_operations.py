@@ -9,8 +9,8 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from troop.bench.measuring.steadiness import is_rate_back
 from troop.bench.results.fault_windows import HOLD, Counted, UncountedError, counted
+from troop.bench.results.steadiness import is_rate_back
 from troop.measure import operations as ops
 
 

@@ -24,7 +24,7 @@ def phase(writes: list[Request], reads: list[Request] | None = None, lasts: int 
     }
 
 
-def test_a_rare_operation_that_hangs_is_found_although_the_rate_did_not_fall() -> None:
+def test_a_rare_operation_that_hangs_falls_although_the_rate_does_not() -> None:
     document = phase(HUNG)
     (fault,) = document["faults"]
     assert (fault["back"]["rate_s"], fault["failed"]) == (0, 0)
@@ -39,11 +39,11 @@ def test_one_that_comes_back_has_the_lowest_rate_of_five_seconds() -> None:
     assert 2 < row["after"] < 5
 
 
-def test_operations_that_go_on_are_not_found() -> None:
+def test_operations_that_go_on_do_not_fall() -> None:
     assert fallen(phase(steady(SECONDS, 5))) == []
 
 
-def test_each_that_falls_is_found_also_if_all_do() -> None:
+def test_each_that_falls_has_a_row_also_if_all_do() -> None:
     reads = [one for one in steady(SECONDS, READS) if one.ended < 30]
     assert [row["operation"] for row in fallen(phase(HUNG, reads))] == ["read", "write"]
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.unit.bench.measuring.request_log import BEGIN, Request, recorded, steady
-from troop.bench.measuring.steadiness import is_p99_back, is_rate_back, unsteady
 from troop.bench.results.fault_windows import Counted, counted
+from troop.bench.results.steadiness import is_p99_back, is_rate_back, unsteady
 
 SECONDS, RATE = 40, 100
 

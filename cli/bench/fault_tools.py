@@ -21,7 +21,7 @@ LACKING: Mapping[str, str] = {
     "spectrum": _NOTHING,
     "wrk": _NOTHING,
     "cassandra-stress": "counts failures by second only with --hdr; its times and its rate contain failed operations",
-    "hdr": "reads logs without failures: rate and times are judged, and no operation counts as failed",
+    "hdr": "reads logs without failures: rate and times are judged, and how many operations failed is unknown",
 }
 """What the verdict lacks, by collector."""
 

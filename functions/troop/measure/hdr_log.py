@@ -390,6 +390,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         counting = counted(options.tag, problems)
         recorded = counting.operation
         recorded.timing, recorded.tools = timing, frozenset({options.tool} if options.tool else ())
+        recorded.counts_failures = False  # logs have successes only
         if timing == RESPONSE and options.service_tag is not None:
             recorded.service = counted(options.service_tag, problems).operation.times
         elif timing == RESPONSE and options.tag and options.tag.endswith(_ENDINGS[RESPONSE]):

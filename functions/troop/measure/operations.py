@@ -201,6 +201,7 @@ class Operation:
         service: service times of the same successes; None if ``times`` are service times, or if they are unknown.
         tools: that measured it, such as ``jtl``; at most :data:`MOST_TOOLS`.
         gaps: of the parts that were added up; see :attr:`lacks`.
+        counts_failures: False if a tool of some part does not count failures, so that more may have failed.
     """
 
     times: Histogram = field(default_factory=Histogram)
@@ -214,6 +215,7 @@ class Operation:
     service: Histogram | None = None
     tools: frozenset[str] = frozenset()
     gaps: Gaps = Gaps()
+    counts_failures: bool = True
 
     @property
     def count(self) -> int:
@@ -247,6 +249,7 @@ class Operation:
         """
         self.check(other)
         self.gaps = self.lacks.plus(other.lacks)
+        self.counts_failures = self.counts_failures and other.counts_failures
         self._add_timing(other)
         self.times.add(other.times)
         for kind, count in other.errors.items():
@@ -341,6 +344,7 @@ class Operation:
         service = {"service": self.service.document(packed)} if self.service is not None else {}
         tools = {"tools": sorted(self.tools)} if self.tools else {}
         gaps = {"gaps": asdict(self.gaps)} if self.gaps != Gaps() else {}
+        counts_failures = {} if self.counts_failures else {"counts_failures": False}
         return {
             "histogram": self.times.document(packed),
             "errors": dict(sorted(self.errors.items())),
@@ -353,6 +357,7 @@ class Operation:
             **service,
             **tools,
             **gaps,
+            **counts_failures,
         }
 
 
@@ -387,7 +392,7 @@ def total_of(operations: Collection[Operation]) -> Operation | None:
         return None
     total = Operation()
     for one in operations:
-        alone = Operation(times=one.times, errors=one.errors, bytes=one.bytes)
+        alone = Operation(times=one.times, errors=one.errors, bytes=one.bytes, counts_failures=one.counts_failures)
         total.add(replace(alone, timing=one.timing, service=one.service, tools=one.tools))
     return total
 
@@ -442,8 +447,8 @@ def bound_over_time(operations: Mapping[str, Operation], most: int = MOST_OVER_T
 
 def document_of(operations: Mapping[str, Operation], packed: bool = False) -> dict[str, Any]:
     """Returns ``{name: {"histogram", "errors", "per_second", "bytes", "over_time", "rate", "names", "timing",
-    "service", "tools", "gaps"}}``, sorted by name; ``rate`` only where a tool reports no times, the last five only if
-    known.
+    "service", "tools", "gaps", "counts_failures"}}``, sorted by name; ``rate`` only where a tool reports no times, the
+    others after it only if known, and the last one only if it is false.
     """
     return {name: operations[name].document(packed) for name in sorted(operations)}
 
@@ -485,8 +490,11 @@ def _operation(document: Any, where: str) -> Operation:
     rate, names = rate_in(document, where), _listed(document.get("names", []), f"{where}.names", MOST_LISTED)
     timing, service = timing_in(document, where)
     tools = _listed(document.get("tools", []), f"{where}.tools", MOST_TOOLS)
-    gaps = gaps_in(document, where)
-    return Operation(times, errors, per_second, moved, over_time, rate, names, timing, service, tools, gaps)
+    gaps, counts_failures = gaps_in(document, where), document.get("counts_failures", True)
+    if type(counts_failures) is not bool:
+        raise OperationsError(f"{where}.counts_failures must be true or false")
+    measured = (times, errors, per_second, moved, over_time, rate)
+    return Operation(*measured, names, timing, service, tools, gaps, counts_failures)
 
 
 def timing_in(document: Mapping[str, Any], where: str) -> tuple[str | None, Histogram | None]:

@@ -441,15 +441,17 @@ class FaultWindow(Part):
     seconds: float
     count: int
     per_second: float
-    errors: dict[str, int] = {}
+    errors: dict[str, int] | None = Field(default={}, description="null if a tool does not count failures")
     mean_ms: float | None = None
     p50_ms: float | None = None
     p99_ms: float | None = None
     max_ms: float | None = None
 
     @property
-    def failed(self) -> int:
-        """Errors, without operations that had not ended."""
+    def failed(self) -> int | None:
+        """Errors, without operations that had not ended; None if unknown."""
+        if self.errors is None:
+            return None
         return sum(number for kind, number in self.errors.items() if kind != UNFINISHED)
 
 
@@ -540,7 +542,10 @@ class Failure(Part):
     share: float = Field(default=0.95, description="The part of the rate before from which the rate is back")
     windows: FaultWindows = FaultWindows()
     back: Back = Back()
-    failed: int | None = Field(default=None, description="Operations that failed from its beginning on")
+    failed: int | None = Field(
+        default=None,
+        description="Operations that failed from its beginning on; null also if a tool does not count failures",
+    )
     unfinished: int | None = None
     fewer: int | None = Field(default=None, description="Operations fewer than at the set rate")
     fewer_is_estimate: bool = Field(
@@ -576,7 +581,7 @@ class Curve(Part):
 
     start: float = Field(description="Of the first second: seconds after the start of the measured time")
     per_second: list[int] = Field(description="Successes")
-    failed: list[int] = Field(description="Errors, without unfinished operations")
+    failed: list[int | None] = Field(description="Errors, without unfinished operations; null if unknown")
     p99_ms: list[float | None] = Field(description="Of successes, too large by at most a sixteenth")
 
 

@@ -158,8 +158,12 @@ def _figures(fault: Failure) -> Iterator[FaultLine]:
         yield _line(fault, figure, value, bound, back, limit)
     most = expect.failed_at_most
     bound = "" if most is None else f"at most {most:,}"
-    value = _UNKNOWN if fault.failed is None else f"{fault.failed:,}"
-    yield _line(fault, "Operations that failed", value, bound, fault.failed, most)
+    name = "Operations that failed"
+    if fault.failed is None:
+        value = "unknown" if fault.is_known else _UNKNOWN
+        yield FaultLine(name, value, bound, None if most is None else "UNKNOWN")
+    else:
+        yield _line(fault, name, f"{fault.failed:,}", bound, fault.failed, most)
     if fault.unfinished:
         yield FaultLine("Operations that had not ended at the end", f"{fault.unfinished:,}")
     if fault.fewer is not None:
@@ -244,6 +248,8 @@ def _repeated(group: Sequence[FaultRow]) -> Repeated:
         ([one.failed for one in known], formatting.plain),
     )
     means = [_mean([value for value in values if value is not None], len(known), shown) for values, shown in figures]
+    if any(one.failed is None for one in known):
+        means[-1] = "unknown"
     first = group[0]
     parts = (first.cell.scale or "", first.phase.phase, first.phase.label, first.fault.what)
     return Repeated(", ".join(part for part in parts if part), group, means)

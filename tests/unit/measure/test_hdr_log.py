@@ -283,6 +283,8 @@ def test_the_command_writes_what_the_agent_reads(phase: Path, expected: dict[str
     assert operation.times.count == sum(count for middle, count in middles if 0.9 <= middle < 2.9)
     assert sum(operation.per_second.count) == sum(count for middle, count in middles if 0.4 <= middle < 2.9)
     assert sum(operation.per_second.count) > operation.times.count
+    assert not operation.counts_failures, "a log has none"
+    assert hdr_log.operation([], 0, 1).counts_failures, "a script that reads intervals may know failures"
 
 
 def test_the_command_asks_for_a_tag_where_there_are_several(phase: Path, capsys: pytest.CaptureFixture[str]) -> None:

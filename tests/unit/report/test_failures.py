@@ -108,6 +108,25 @@ def test_figures_that_never_were_away_have_no_mark_and_no_time() -> None:
     assert [mark["what"] for mark in pictures["views"][0]["marks"]] == ["stop 1 of servers"]
 
 
+def test_failures_that_are_not_counted_are_unknown() -> None:
+    document = simulated()
+    for operation in document["roles"]["drivers"]["operations"].values():
+        operation |= {"counts_failures": False}
+    cells = [cell(phase(with_faults(document)), repetition=n) for n in (1, 2)]
+    fault = fault_of(report(cells[0]))
+    assert lines_of(fault)["Operations that failed"] == ("unknown", "at most 500", "UNKNOWN")
+    assert {one.failed for _, one in failures.windows(fault)} == {None}
+    curve = cells[0].phases[0].curve
+    assert curve
+    assert set(curve.failed) == {None}
+    (repeated,) = failures.repeated(failures.rows(cells))
+    assert repeated.means[-1] == "unknown"
+    text = words(page_of(report(*cells)))
+    assert "failures are not counted by this tool (expected at most 500)" in text
+    assert "unknown not counted" in text, "the table of windows"
+    assert "no operation failed" not in text
+
+
 def test_without_figures_only_expectations_are_listed() -> None:
     fault = fault_of(samples.unknown())
     assert {line[0] for line in lines_of(fault).values()} == {"\N{EN DASH}"}
@@ -172,6 +191,7 @@ def test_windows_have_errors_by_kind_and_each_operation_once() -> None:
     fault, read = fault_of(one), page_of(one)
     during = fault.windows.during
     assert during
+    assert during.errors
     row = read.row("during")
     assert row[1:4] == [f"{during.seconds:.1f}", f"{during.per_second:.0f}", str(fault.failed)]
     assert row[4].split() == ["refused", str(during.errors["refused"]), "timeout", str(during.errors["timeout"])]
@@ -194,7 +214,7 @@ def test_a_report_of_stored_results_has_faults_curve_and_verdict() -> None:
     assert its.faults[0].sentence == document["faults"][0]["sentence"]
     assert (its.faults[0].verdict, one.fault_verdict) == ("HELD", "HELD")
     assert its.curve
-    assert sum(its.curve.failed) == its.faults[0].failed
+    assert sum(number or 0 for number in its.curve.failed) == its.faults[0].failed
     again = Report.model_validate_json(build(archive, runs.AT, "0.3").model_dump_json())
     assert again.cells[0].phases[0].faults == its.faults, "windows are read as they are written"
 

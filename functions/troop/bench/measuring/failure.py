@@ -33,6 +33,9 @@ SETTLED = 10
 after a fault that was never over, on another level.
 """
 
+UNCOUNTED = "failures are not counted by this tool"
+"""Stands for the number of operations that failed, if it is unknown."""
+
 SHARE = Expectation.share
 """The part of the rate before from which the rate is back, without an expectation."""
 
@@ -94,7 +97,8 @@ class Figures:
         rate_back, p99_back: seconds from the fault until it is back, and stays; 0 if it never was away; None if it is
             not back.
         watched: seconds from the fault to the end of its last window.
-        failed: errors from the fault on, without unfinished operations.
+        failed: errors from the fault on, without unfinished operations; None if a tool does not count failures.
+        unfinished: likewise.
         fewer: successes that are missing in the window during, at the set rate or the rate before.
     """
 
@@ -104,8 +108,8 @@ class Figures:
     rate_back: float | None
     p99_back: float | None
     watched: float
-    failed: int
-    unfinished: int
+    failed: int | None
+    unfinished: int | None
     fewer: int
 
 
@@ -120,7 +124,8 @@ def entries(happened: Sequence[Happened], load: Load) -> list[dict[str, Any]]:
         {"rate_s", "p99_s"}, "failed", "unfinished", "fewer", "fewer_is_estimate", "expect", "verdict", "reasons",
         "sentence"}]``.
         A window is ``{"from", "seconds", "count", "per_second", "errors": {kind: n}, "mean_ms", "p50_ms", "p99_ms",
-        "max_ms"}``; it begins ``from`` seconds from the fault. The verdict is None if there is no expectation, and all
+        "max_ms"}``; it begins ``from`` seconds from the fault.
+        Errors are None if a tool does not count failures. The verdict is None if there is no expectation, and all
         figures are known.
     """
     by_number = dict[int, dict[str, Any]]()
@@ -194,6 +199,7 @@ def _figures(one: Happened, load: Load, every: Counted | str, begin: int, until:
     lost = every.window(first, lasted, zero) if lasted < whole else every.window(first, end, zero, last)
     after = every.window(cut, end, zero, last) if is_back else None
     failed = every.failed(first, last)
+    unfinished = failed.pop(UNFINISHED, 0)
     return Figures(
         windows={"before": before, "during": during, "after": after},
         rate_before=rate,
@@ -201,8 +207,8 @@ def _figures(one: Happened, load: Load, every: Counted | str, begin: int, until:
         rate_back=None if rate_at is None else round(max(0.0, rate_at - zero), 3),
         p99_back=None if p99_at is None else round(max(0.0, p99_at - zero), 3),
         watched=round(end - zero, 3),
-        failed=sum(failed.values()) - failed.get(UNFINISHED, 0),
-        unfinished=failed.get(UNFINISHED, 0),
+        failed=sum(failed.values()) if every.has_failures else None,
+        unfinished=unfinished if every.has_failures else None,
         fewer=max(0, round((load.set_rate or rate) * during["seconds"] - during["count"])),
     )
 
@@ -274,7 +280,9 @@ def _judged(expect: Expectation | None, known: Figures) -> tuple[str | None, dic
     if expect.rate is not None and known.rate_during < expect.rate * known.rate_before:
         part = known.rate_during / known.rate_before
         broken["rate"] = f"{part:.1%} of the rate before during the fault; expected at least {expect.rate:.1%}"
-    if expect.failed_at_most is not None and known.failed > expect.failed_at_most:
+    if expect.failed_at_most is not None and known.failed is None:
+        unknown["failed_at_most"] = UNCOUNTED
+    elif expect.failed_at_most is not None and known.failed is not None and known.failed > expect.failed_at_most:
         broken["failed_at_most"] = f"{known.failed:,} operations failed; expected at most {expect.failed_at_most:,}"
     return BROKEN if broken else UNKNOWN if unknown else HELD, {**broken, **unknown}
 
@@ -304,7 +312,10 @@ def _sentence(one: Happened, figures: Figures | str, missed: Mapping[str, str]) 
     times = "p99 did not rise" if p99 == 0 else f"p99 was {_back_after(p99, figures)}"
     if rate and p99:
         times = times.replace("was back ", "")
-    failed = f"{nouns(figures.failed, 'operation') if figures.failed else 'no operation'} failed"
+    if figures.failed is None:
+        failed = UNCOUNTED
+    else:
+        failed = f"{nouns(figures.failed, 'operation') if figures.failed else 'no operation'} failed"
     parts = [
         f"{noted(rates, 'rate_back_within')}, {noted(times, 'p99_back_within')}",
         noted(failed, "failed_at_most") + (f", and {figures.unfinished:,} did not end" if figures.unfinished else ""),

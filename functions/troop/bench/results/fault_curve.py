@@ -34,6 +34,6 @@ def curve(phase: Mapping[str, Any]) -> dict[str, Any] | None:
     return {
         "start": round(seconds.start - begin, 3),
         "per_second": [every.done(second, second + 1) for second in seconds],
-        "failed": [sum(kinds.values()) - kinds.get(UNFINISHED, 0) for kinds in failed],
+        "failed": [sum(its.values()) - its.get(UNFINISHED, 0) if every.has_failures else None for its in failed],
         "p99_ms": [percentile_ms(every.took(second, second + 1), 99) for second in seconds],
     }

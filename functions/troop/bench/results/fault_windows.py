@@ -35,12 +35,14 @@ class Counted:
         successes: by second, from ``start`` on.
         errors: of each kind, as many.
         times: of successes, in steps of a second.
+        has_failures: whether all tools count failures; otherwise errors are unknown.
     """
 
     start: int
     successes: Sequence[int]
     errors: Mapping[str, Sequence[int]]
     times: Windows
+    has_failures: bool = True
 
     @property
     def until(self) -> int:
@@ -77,7 +79,7 @@ class Counted:
             "seconds": round(end - begin, 3),
             "count": count,
             "per_second": round(count / (end - begin), 3),
-            "errors": self.failed(begin, last),
+            "errors": self.failed(begin, last) if self.has_failures else None,
             "mean_ms": None if mean is None else round(mean / 1000, 3),
             **{name: percentile_ms(times, percent) for name, percent in _PERCENTS.items()},
         }
@@ -119,7 +121,7 @@ def counted(operations: Collection[Operation]) -> Counted:
         + [0] * (totals.start + length - its.start - len(its.errors))
         for kind, its in errors.items()
     }
-    return Counted(totals.start, totals.count, aligned, times)
+    return Counted(totals.start, totals.count, aligned, times, all(one.counts_failures for one in operations))
 
 
 def _by_kind(operation: Operation) -> dict[str, list[int]]:

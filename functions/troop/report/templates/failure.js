@@ -138,7 +138,7 @@ function drawFailures(data) {
       const n = Math.round(x - curve.start - 0.5);
       return [
         [colour("s1"), "succeeded", `${plain(curve.rate[n])}/s`],
-        [colour("bad"), "failed", `${plain(curve.failed[n])}/s`],
+        [colour("bad"), "failed", curve.failed[n] === null ? "unknown" : `${plain(curve.failed[n])}/s`],
         [lineColour(style), "p99", curve.p99[n] === null ? "–" : `${plain(curve.p99[n])} ms`],
       ];
     };

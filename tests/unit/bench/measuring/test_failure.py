@@ -292,6 +292,43 @@ def test_no_figure_is_stated_without_counts_and_times_by_second(operation: Opera
     assert one["sentence"] == f"1 of 3 servers stopped at 0:20: unknown, because {reason}."
 
 
+@pytest.mark.parametrize(
+    ("expect", "verdict", "reasons", "noted"),
+    [
+        (None, None, [], ""),
+        (Expectation(rate_back_within=30), "HELD", [], ""),
+        (
+            Expectation(failed_at_most=0, rate_back_within=30),
+            "UNKNOWN",
+            ["failures are not counted by this tool"],
+            " (expected at most 0)",
+        ),
+    ],
+)
+def test_failures_that_a_tool_does_not_count_are_unknown(
+    expect: Expectation | None, verdict: str | None, reasons: list[str], noted: str
+) -> None:
+    """Beside a tool that counts them; and as results are stored."""
+    parts = {"a": recorded(steady(SECONDS), SECONDS), "b": recorded([one for one in lost(20, 30) if not one.kind], 60)}
+    parts["b"].counts_failures = False
+    stored = operations.parse(json.loads(json.dumps(operations.document_of(parts))))
+    merged = operations.Operation()
+    for operation in stored.values():
+        merged.add(operation)
+    for its in ([*stored.values()], [merged]):
+        (one,) = failure.entries([stopped(20, expect)], Load(its, BEGIN, SECONDS))
+        assert (one["failed"], one["unfinished"], one["verdict"], one["reasons"]) == (None, None, verdict, reasons)
+        assert {window["errors"] for window in one["windows"].values()} == {None}
+        assert one["back"]["rate_s"] > 0
+        assert one["sentence"].endswith(f"; failures are not counted by this tool{noted}.")
+
+
+def test_documents_say_only_of_tools_without_failures_that_they_do_not_count_them() -> None:
+    assert "counts_failures" not in Operation().document()
+    with pytest.raises(operations.OperationsError, match="counts_failures must be true or false"):
+        operations.parse({"get": {**Operation().document(), "counts_failures": 0}})
+
+
 def test_no_figure_is_stated_after_an_unsteady_window() -> None:
     """A loaded machine fakes it: the load was disturbed before the fault."""
     one = entry([one for one in lost(20, 30) if not 5 < one.ended < 8], stopped(20, Expectation(failed_at_most=9)))

@@ -94,7 +94,7 @@ def start(
         CliError: as :func:`estimate`; or the caller may not terminate on demand.
     """
     if units := units_of(source.plan):
-        client.permit(key, units)
+        client.permit("benchmark", key, units)
     try:
         return client.start_run({**_request(source, size, changes), "key": key})
     except RefusedFileError as refused:

@@ -6,7 +6,7 @@ import urllib.parse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from cli.client.api import Answer
 from cli.client.calls import Calls, listed
@@ -74,16 +74,17 @@ class BenchClient:
         body, status = self._again("POST", "benchmarks", request)
         return body, status == 200
 
-    def permit(self, key: str, units: Sequence[str]) -> None:
+    def permit(self, kind: Literal["benchmark", "schedule"], key: str, units: Sequence[str]) -> None:
         """Permits a benchmark to hit units for an hour (POST /terminations), which hits nothing. Retries.
 
         Args:
+            kind: what is about to be started or created.
             key: of the run, or the name of the schedule.
 
         Raises:
             CliError: FORBIDDEN, the caller may not terminate on demand; or as for other requests.
         """
-        answer = self.calls.again("POST", "terminations", {"benchmark": key, "units": list(units)})
+        answer = self.calls.again("POST", "terminations", {kind: key, "units": list(units)})
         if answer.status == 201:
             return
         refusal = self._refusal(answer, "POST", "terminations")

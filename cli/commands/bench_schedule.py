@@ -81,7 +81,7 @@ def schedule(
         **{"definition": source.document, "set": dict(values), "files": source.encoded()},
     }
     if units := units_of(source.plan):
-        client.permit(name, units)
+        client.permit("schedule", name, units)
     try:
         created, existed = client.create_schedule(request)
     except RefusedFileError as refused:

@@ -79,6 +79,8 @@ def test_only_who_may_terminate_starts_or_schedules_a_benchmark_that_hits_units(
 
     author("allow")
     assert author("terminations", permit).status == 201
+    assert author("benchmarks/schedules", scheduled).code == "no-permit", "the permit is that of a run"
+    assert author("terminations", {"schedule": "hits", "units": [UNIT]}).status == 201
     assert author("benchmarks/schedules", scheduled).status == 201
     assert api.request("DELETE", "benchmarks/schedules/hits").status == 200
     started = author("benchmarks", {**REQUEST, "key": "hits"})

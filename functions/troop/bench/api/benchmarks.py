@@ -68,7 +68,8 @@ def run_benchmark(body: Annotated[RunIn, Body()]) -> Response[Any]:
     caller = caller_of(router.current_event.raw_event)
     units = units_of(request.plan)
     admitted = service.admit(
-        *(request.benchmark, request.plan, files, body.key, caller), lambda _: check_permit(caller, body.key, units)
+        *(request.benchmark, request.plan, files, body.key, caller),
+        lambda _: check_permit(caller, "benchmark", body.key, units),
     )
     run = RunOut.model_validate(admitted.run)
     return json_response(200 if admitted.repeated else 202, run, {"Location": f"benchmarks/{run.run}"})

@@ -102,7 +102,12 @@ def schedule_benchmark(body: Annotated[ScheduleIn, Body()]) -> Response[Any]:
     caller = caller_of(router.current_event.raw_event)
     try:
         schedule, existed = service.create(
-            body.name, body.expression, body.time_zone, request, caller, partial(check_permit, caller, body.name)
+            body.name,
+            body.expression,
+            body.time_zone,
+            request,
+            caller,
+            partial(check_permit, caller, "schedule", body.name),
         )
     except BadScheduleError as bad:
         raise ServiceError(400, str(bad)) from None

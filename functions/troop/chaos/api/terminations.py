@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from aws_lambda_powertools.event_handler import Response, content_types
 from aws_lambda_powertools.event_handler.openapi.params import Body
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
-from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
 from troop.chaos.api.event_models import EventOut
@@ -20,6 +20,7 @@ from troop.chaos.wiring import services
 from troop.shared.api.errors import ErrorOut, answers, message_response
 from troop.shared.api.models import KEY_PATTERN, LONGEST_KEY, In, Moment, Out
 from troop.shared.api.requests import caller_of, received_at
+from troop.shared.aws.permits import run_of, schedule_of
 from troop.shared.choice import LONGEST, parse_choice
 from troop.shared.errors import MissingGroupError
 from troop.shared.values import BadValue
@@ -62,24 +63,32 @@ class TerminationIn(In):
     )
 
 
-class PermitIn(In):
-    """A permit for a benchmark that hits units while it loads them."""
+_Key = Annotated[str, Field(min_length=1, max_length=LONGEST_KEY, pattern=KEY_PATTERN)]
 
-    benchmark: str = Field(
-        min_length=1,
-        max_length=LONGEST_KEY,
-        pattern=KEY_PATTERN,
-        description="The key of the run that the caller is about to start, or the name of the schedule",
-    )
+
+class PermitIn(In):
+    """A permit for a benchmark that hits units while it loads them. It has either the key of a run, or the name of a
+    schedule.
+    """
+
+    benchmark: _Key | None = Field(None, description="The key of the run that the caller is about to start")
+    schedule: _Key | None = Field(None, description="The name of the schedule that the caller is about to create")
     units: list[Annotated[str, Field(min_length=1, max_length=LONGEST_UNIT)]] = Field(
         min_length=1, max_length=_MOST_UNITS, description="The units that it hits"
     )
+
+    @model_validator(mode="after")
+    def _has_one(self) -> Self:
+        if (self.benchmark is None) == (self.schedule is None):
+            raise PydanticCustomError("policy_value", "must have either benchmark or schedule")
+        return self
 
 
 class PermitOut(Out):
     """A permit of the caller."""
 
-    benchmark: str
+    benchmark: str | None = None
+    schedule: str | None = None
     units: list[str]
     until: Moment = Field(description="The benchmark must be started or scheduled by then")
 
@@ -89,7 +98,9 @@ _TERMINATION, _PERMIT = "a termination", "a permit"
 
 def _kind(body: Any) -> str:
     return (
-        _PERMIT if isinstance(body, PermitIn) or (isinstance(body, Mapping) and "benchmark" in body) else _TERMINATION
+        _PERMIT
+        if isinstance(body, PermitIn) or (isinstance(body, Mapping) and {"benchmark", "schedule"} & body.keys())
+        else _TERMINATION
     )
 
 
@@ -133,9 +144,9 @@ def terminate(body: Annotated[_Requested, Body()]) -> Response[Any]:
     is claimed and recorded; a workflow carries out the claim and watches the group. The header Location points to the
     event. Repeating the key returns the recorded event, so a retry is safe after any failure.
 
-    With a benchmark and units, hits nothing: the caller permits the benchmark to hit these units. For an hour, POST
-    /benchmarks with this key, or POST /benchmarks/schedules with this name, accepts a file that hits them, from this
-    caller only. So IAM decides here who may let benchmarks terminate.
+    With the key of a benchmark, or the name of a schedule, and units, hits nothing: the caller permits hits on these
+    units. For an hour, POST /benchmarks with this key, or POST /benchmarks/schedules with this name, accepts a file
+    that hits them, from this caller only. So IAM decides here who may let benchmarks terminate.
 
     Finds the unit's groups in 3 calls, or lists all groups, as a tick does, if a pattern of troop:units names the
     unit. Lists all protected instances. In addition it costs 3 calls, one call for each load balancer or target group
@@ -172,6 +183,7 @@ def _permit(body: PermitIn) -> Response[Any]:
         return message_response(403, why)
     services.on_demand().settle()  # the function that benchmarks call may not read earlier tables
     caller = caller_of(router.current_event.raw_event)
-    until = services.permits().give(caller, body.benchmark, body.units, environment.now())
-    permit = PermitOut(benchmark=body.benchmark, units=sorted(set(body.units)), until=until)
+    permitted = schedule_of(body.schedule) if body.schedule is not None else run_of(body.benchmark or "")
+    until = services.permits().give(caller, permitted, body.units, environment.now())
+    permit = PermitOut(benchmark=body.benchmark, schedule=body.schedule, units=sorted(set(body.units)), until=until)
     return Response(status_code=201, content_type=content_types.APPLICATION_JSON, body=permit.model_dump(mode="json"))

@@ -30,8 +30,8 @@ def hitting(*units: str) -> dict[str, Any]:
     return changed(phases=[MEASURE | {"faults": faults}])
 
 
-def permit(*units: str, key: str = "k1", caller: str = ANNA) -> tuple[int, Any]:
-    return ask("POST", "/terminations", {"benchmark": key, "units": list(units)}, caller)
+def permit(*units: str, key: str = "k1", caller: str = ANNA, kind: str = "benchmark") -> tuple[int, Any]:
+    return ask("POST", "/terminations", {kind: key, "units": list(units)}, caller)
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +98,7 @@ class TestAllowed:
         half.account.group("web", tags=AGREED)
         half.account.group("api", tags=AGREED)
         until = moments.iso(half.account.clock().replace(microsecond=0)).replace("22:46", "23:46")
-        assert permit("web", "web") == (201, {"benchmark": "k1", "units": ["web"], "until": until})
+        assert permit("web", "web") == (201, {"benchmark": "k1", "schedule": None, "units": ["web"], "until": until})
         assert half.account.gone() == half.account.all_events() == []
         others: list[dict[str, Any]] = [{"caller": BERT}, {"key": "k2"}, {"definition": hitting("web", "api")}]
         for other in others:
@@ -134,6 +134,9 @@ class TestAllowed:
         assert (status, refused["code"]) == (403, "no-permit")
         assert ask("GET", "/benchmarks/schedules")[1]["schedules"] == []
         permit("web", key="nightly", caller=BERT)
+        status, refused = schedule(definition=hitting("web"))
+        assert (status, '{"schedule": "nightly", "units": ["web"]}' in refused["message"]) == (403, True), "a run's key"
+        assert permit("web", key="nightly", caller=BERT, kind="schedule")[1]["schedule"] == "nightly"
         assert schedule(definition=hitting("web"))[0] == 201
         half.account.clock.forward(hours=2)
         half.keep_prices()
@@ -141,7 +144,7 @@ class TestAllowed:
 
     def test_start_is_refused_when_the_owner_no_longer_agrees(self, half: Half) -> None:
         half.account.group("web", tags=AGREED)
-        permit("web", key="nightly", caller=BERT)
+        permit("web", key="nightly", caller=BERT, kind="schedule")
         schedule(definition=hitting("web"))
         half.account.policy("web", under_load=False)
         assert "its policy does not agree: under_load is false (item)" in fire()["refusal"]
@@ -151,6 +154,8 @@ class TestAllowed:
         ("body", "where"),
         [
             ({"benchmark": "k1"}, "body.units"),
+            ({"schedule": "k1"}, "body.units"),
+            ({"benchmark": "k1", "schedule": "k1", "units": ["web"]}, "body"),
             ({"benchmark": "k 1", "units": ["web"]}, "body.benchmark"),
             ({"benchmark": "k1", "units": []}, "body.units"),
             ({"group": "web"}, "body.idempotency_key"),

@@ -65,6 +65,16 @@ def test_run_that_hits_units_is_permitted_first(run: Run, api: FakeApi, file: Pa
     assert requests[1][2] == {"benchmark": "k1", "units": ["web"]}
 
 
+def test_a_setting_that_is_off_is_no_lack_of_rights(run: Run, api: FakeApi, file: Path) -> None:
+    file.write_text(HITTING)
+    going(api, *LOOKS)
+    message = "this deployment lets no benchmark hit units: its setting troop:under_load is false"
+    api.refusals[PERMIT] = [Answer(403, {"statusCode": 403, "message": message})]
+    result = run("bench", "run", str(file))
+    assert (result.exit_code, "right to terminate" in result.stderr) == (Exit.REFUSED, False)
+    assert message in result.stderr
+
+
 def test_caller_who_may_not_terminate_starts_no_run_that_hits_units(run: Run, api: FakeApi, file: Path) -> None:
     file.write_text(HITTING)
     going(api, *LOOKS)

@@ -64,7 +64,7 @@ def test_schedule_that_hits_units_is_permitted_first_or_not_created(run: Run, ap
     assert [call[:2] for call in api.calls] == [PERMIT]
     api.refusals[PERMIT], api.refusals["POST", "benchmarks/schedules"] = [Answer(201, {})], [Answer(201, ONE)]
     assert run(*words).exit_code == 0
-    assert api.calls[1] == (*PERMIT, {"benchmark": "nightly", "units": ["web"]})
+    assert api.calls[1] == (*PERMIT, {"schedule": "nightly", "units": ["web"]})
 
 
 def test_the_listing_says_why_a_start_was_refused(run: Run, api: FakeApi) -> None:

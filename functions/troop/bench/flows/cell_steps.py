@@ -297,7 +297,7 @@ class CellSteps:
                 if self.faults.is_waiting(run, cell, benchmark):
                     phase_index -= 1
                     verdict = Verdict(State.WAITING, wait_seconds=POLL)
-        wait_seconds = verdict.wait_seconds or wait_in_phase(step.phase, start, self.clock(), now)
+        wait_seconds = wait_in_phase(step.phase, start, self.clock(), now, seconds=verdict.wait_seconds)
         return self._answer(run, cell, verdict, phase_index, wait_seconds)
 
     def collect(self, run: str, cell: str) -> Answer:

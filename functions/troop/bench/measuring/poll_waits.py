@@ -35,21 +35,24 @@ def wait(elapsed: float, moments: Iterable[float] = ()) -> int:
     return int(max(FIRST_WAIT, min(LONGEST_WAIT, elapsed / GROWTH, longest)))
 
 
-def wait_in_phase(phase: Phase, began: datetime, now: datetime, looked_at: datetime | None = None) -> int:
+def wait_in_phase(
+    phase: Phase, began: datetime, now: datetime, looked_at: datetime | None = None, *, seconds: int | None = None
+) -> int:
     """Computes the seconds until the next poll of a phase. A measured phase cannot succeed before its measured time
     ends. Polls hit units when they are due, and look for lost nodes just before others crash.
 
     Args:
         began: when the phase starts; can be in the future.
         looked_at: when this poll has looked for faults that are due, if that was earlier.
+        seconds: a wait that only a fault shortens; None for one of a phase.
     """
     elapsed, looked = (now - began).total_seconds(), ((looked_at or now) - began).total_seconds()
     expected = phase.warm_up + phase.measured if phase.is_measured else 0
     if elapsed < expected:
         waits = (max(1, ceil(moment - elapsed)) for moment in _moments(phase) if moment > looked)
         due = min(waits, default=LONGEST_WAIT)
-        return min(due, int(max(FIRST_WAIT, min(LONGEST_WAIT, expected - elapsed + 1))))
-    return wait(elapsed - expected)
+        return min(due, seconds or int(max(FIRST_WAIT, min(LONGEST_WAIT, expected - elapsed + 1))))
+    return seconds or wait(elapsed - expected)
 
 
 def _moments(phase: Phase) -> Iterator[float]:

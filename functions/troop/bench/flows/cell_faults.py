@@ -6,7 +6,6 @@ A fault that does not happen is a result, so nothing here fails a cell whose ste
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -110,13 +109,18 @@ class CellFaults:
             due, now = began_at + timedelta(seconds=step.phase.warm_up + fault.at), self.clock()
             if fault.unit is None or now < due or self._answered(run, cell, step, number):
                 continue
-            latest = due + timedelta(seconds=LATEST)
             answer: dict[str, Any] = {"asked_at": now.timestamp()}
             try:
-                answer |= self.requests.hit(run, cell, step.name, number, fault.unit, fault.method, now, latest)
+                answer |= self._request(run, cell, step, number, began_at)
             except UnansweredError as error:
                 answer |= _failed(str(error))
             self._store(run, cell, step, number, answer)
+
+    def _request(self, run: str, cell: str, step: Step, number: int, began_at: datetime) -> dict[str, Any]:
+        """Requests the hit of a unit. Later it finds out whether an earlier request has claimed an instance."""
+        fault, now = step.phase.faults[number - 1], self.clock()
+        latest = began_at + timedelta(seconds=step.phase.warm_up + fault.at + LATEST)
+        return self.requests.hit(run, cell, step.name, number, str(fault.unit), fault.method, now, latest)
 
     def is_waiting(self, run: str, cell: str, benchmark: Benchmark) -> bool:
         """Checks whether the recovery of a hit unit may still become known, at most :data:`RECOVERY` seconds after the
@@ -130,17 +134,30 @@ class CellFaults:
         return waiting
 
     def _followed(self, run: str, cell: str, step: Step) -> Iterator[bool]:
-        """Reads the events of a step again, and stores them. Yields for each whether its recovery is known, or over."""
+        """Reads the events of a step again, and stores them. Yields for each whether its recovery is known, or over.
+
+        A request without an answer may have claimed an instance, so it is repeated. The first one that fails is the
+        last: each can take minutes.
+        """
+        is_answering = True
         for number, fault in enumerate(step.phase.faults, 1):
             if fault.unit is None or not (answer := self._answered(run, cell, step, number)):
                 continue
             event = answer.get("event") or {}
-            if event and not event.get("over"):
-                with suppress(UnansweredError):
-                    newer = self.requests.read(event["event_id"])
-                    event = newer["event"]
-                    self._store(run, cell, step, number, {**answer, **newer})
+            if is_answering and not event.get("over") and (event or answer["outcome"] == FAILED):
+                try:
+                    newer = self._again(run, cell, step, number, event.get("event_id"))
+                except UnansweredError:
+                    is_answering = False
+                else:
+                    if event := newer["event"] or {}:
+                        self._store(run, cell, step, number, {**answer, **newer})
             yield not event or bool(event.get("over")) or event.get("recovery_seconds") is not None
+
+    def _again(self, run: str, cell: str, step: Step, number: int, event_id: str | None) -> dict[str, Any]:
+        if event_id is not None:
+            return self.requests.read(event_id)
+        return self._request(run, cell, step, number, began(self.store.read(names.barrier_key(run, cell, step.name))))
 
     def _answered(self, run: str, cell: str, step: Step, number: int) -> dict[str, Any] | None:
         document: dict[str, Any] | None = self.store.find_document(names.unit_fault_key(run, cell, step.name, number))

@@ -143,7 +143,7 @@ class OnDemand:
 
         Args:
             requested_at: when the caller asked, by its clock.
-            latest: after this moment, only an event that exists is returned.
+            latest: after this moment, only an event that exists is returned, and no workflow starts.
             benchmark: the run.
             choice: the fault; None for one that the unit's policy allows.
 
@@ -153,16 +153,16 @@ class OnDemand:
         if not self.reader.settings.on_demand:
             raise NotAllowedError
         clock_check.check(requested_at, self.clock())
-        request_key = RequestKey(unit, key)
+        request_key, is_late = RequestKey(unit, key), self.clock() > latest
         event, repeated = self._requested_event(request_key), True
         if event is None:
-            if self.clock() > latest:
+            if is_late:
                 raise RefusedError("too-late", f"no request was claimed until {moments.iso(latest)}")
             members = read_members(self.reader.autoscaling, unit, self.reader.settings.units)
             if not members:
                 raise RefusedError("no-groups", f"no Auto Scaling group belongs to the unit {unit}")
             event, repeated = self._claimed(unit, request_key, members, members, choice, benchmark=benchmark)
-        return self._started(event, repeated)
+        return TerminationRequest(event, repeated) if is_late else self._started(event, repeated)
 
     def _started(self, event: Event, repeated: bool) -> TerminationRequest:
         if event.status is Status.CLAIMED:

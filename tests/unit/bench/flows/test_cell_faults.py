@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from botocore.exceptions import ReadTimeoutError
 
 from tests.unit.account.account import Call, Cut, Intercept, calls, cut_at, refusing
 from tests.unit.account.benches import BENCHMARK, BUCKET, CELL, WRITER, Bench
@@ -433,6 +434,74 @@ def test_a_workflow_whose_answer_was_lost_asks_again_however_late(
         ran.check(1)
     assert len({one["latest"] for one in requests}) == 1 < len(requests)
     assert ran.get(names.unit_fault_key(ran.run, CELL, "measure", 1))["event"] == event
+
+
+def test_a_claim_whose_request_timed_out_stands_in_the_results(
+    prepared: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = prepared(HITS)
+    event = {**EVENT, "hit_at": forward(ran, AT), "recovery_seconds": 7.0, "over": True}
+    slow = ReadTimeoutError(endpoint_url="lambda")
+    intercept, requests = answering(slow, slow, done(event))
+    with calls(monkeypatch, intercept):
+        ran.check(1)
+        forward(ran, 181)
+        load(ran)
+        assert ran.check(1) == "done"
+        (fault,) = collected(ran)
+    assert (fault["outcome"], fault["why"], fault["event"]) == ("DONE", None, event)
+    assert len(requests) == 3
+    assert len({(one["run"], one["number"], one["latest"]) for one in requests}) == 1
+
+
+def test_a_hit_that_was_never_claimed_has_failed_for_the_reason_of_its_moment(
+    prepared: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = prepared(HITS)
+    forward(ran, AT)
+    too_late = {"outcome": "REFUSED", "why": "too-late: no request was claimed", "event": None}
+    with calls(monkeypatch, answering(*[{"errorMessage": "KeyError: x"}] * 2, too_late)[0]):
+        ran.check(1)
+        forward(ran, 181)
+        load(ran)
+        assert ran.check(1) == "done"
+        (fault,) = collected(ran)
+    assert (fault["outcome"], fault["why"]) == ("FAILED", "the function for units failed: KeyError: x")
+
+
+def test_a_function_that_fails_delays_no_end_of_a_step(
+    prepared: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each time-out takes a minute, and the step itself must end."""
+    ran = prepared(HITS, replace(HITS, at=AT + 40))
+    intercept, requests = answering(ReadTimeoutError(endpoint_url="lambda"))
+    with calls(monkeypatch, intercept):
+        forward(ran, AT + 40)
+        ran.check(1)
+        forward(ran, 181)
+        load(ran)
+        requests.clear()
+        assert ran.check(1) == "done"
+    assert [one["number"] for one in requests] == [1, 1]
+
+
+def test_a_node_that_may_be_lost_delays_no_hit(prepared: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = prepared(HITS)
+    forward(ran, AT - 5)
+    node, (intercept, _) = ran.nodes("servers")[0], answering(done(EVENT))
+
+    def unseen(number: int, name: str, call: Call) -> Any:
+        answer = intercept(number, name, call)
+        for group in answer["AutoScalingGroups"] if name == "DescribeAutoScalingGroups" else ():
+            group["Instances"] = [one for one in group["Instances"] if one["InstanceId"] != node]
+        return answer
+
+    with calls(monkeypatch, unseen):
+        answers = [ran.step("check", phase_index=1)]
+        forward(ran, AT)
+        answers.append(ran.step("check", phase_index=1))
+    assert [(one["state"], one["wait_seconds"]) for one in answers] == [("waiting", 5), ("waiting", 15)]
+    assert ran.get(names.unit_fault_key(ran.run, CELL, "measure", 1))["outcome"] == "DONE"
 
 
 def test_a_deployment_that_allows_no_hits_says_so() -> None:

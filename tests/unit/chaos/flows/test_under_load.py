@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from handlers import request as function
-from tests.unit.account.account import CONTEXT, OVERDUE, SETTINGS, Account, inputs
+from tests.unit.account.account import CONTEXT, OVERDUE, SETTINGS, Account, calls, inputs
 from tests.unit.chaos.build import at, event, judged
 from tests.unit.chaos.flows.test_change_calendar import CLOSED_NOW, NAMED, ChangeCalendars, document, ssm
 from troop.chaos.aws.event_items import to_item
@@ -190,6 +190,17 @@ def test_a_late_request_claims_nothing_but_finds_an_earlier_one(account: Account
     assert account.all_events() == []
     first = requested(account)
     assert requested(account, latest=late) == first
+
+
+def test_a_late_request_starts_no_workflow_of_an_earlier_claim(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The load may be over."""
+    account.group("web", tags=AGREED)
+    first, late = requested(account), moments.iso(account.clock() - timedelta(seconds=1))
+    with calls(monkeypatch) as operations:
+        assert requested(account, latest=late) == first
+    assert "StartExecution" not in operations
 
 
 def test_reading_tells_recovery_verdict_and_stages(account: Account) -> None:

@@ -11,7 +11,8 @@ from troop.bench.definition.roster import Member, Roster
 
 
 def victims(fault: PlannedFault, roster: Roster, phase: Phase) -> tuple[Member, ...]:
-    """Returns the nodes that a fault hits, by role, and the highest ranks first; none for a fault on a unit.
+    """Returns the nodes that a fault hits, by role, and the highest ranks first; none for a fault on a unit, and if
+    fewer are left than it is to hit.
 
     Nodes that earlier faults of the phase have crashed are not hit again, and those that they have stopped only by
     scripts. Zones count among those of the roles that it can hit, in the order of their names.
@@ -31,5 +32,5 @@ def _hit(fault: PlannedFault, roster: Roster, phase: Phase, gone: Collection[str
     there = [
         one for one in waiting if one.id not in gone and (fault.zone is None or zones.index(one.zone) == fault.zone - 1)
     ]
-    most = fault.count or (1 if fault.zone is None else len(there))
-    return tuple(sorted(there, key=lambda one: (one.role, -one.rank))[:most])
+    count = fault.count or (1 if fault.zone is None else len(there))
+    return tuple(sorted(there, key=lambda one: (one.role, -one.rank))[:count]) if count <= len(there) else ()

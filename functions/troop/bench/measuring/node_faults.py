@@ -121,7 +121,7 @@ class Carried:
         nodes: their documents in the fault's order; a crashed node began when the fault was planned, unless it says
             more.
         unfinished: nodes that have not said how it went.
-        failures: reasons of nodes that failed, each with the node's id; or that there was no node.
+        failures: reasons of nodes that failed, each with the node's id; or that there were too few nodes.
     """
 
     nodes: Mapping[str, NodeFault]
@@ -141,7 +141,7 @@ def carried(fault: Mapping[str, Any], reports: Reports, lost: Collection[str]) -
         lost: the nodes that are gone.
     """
     nodes: dict[str, NodeFault] = {}
-    unfinished, failures = [], [] if fault["nodes"] else ["no node is left that it could hit"]
+    unfinished, failures = [], [] if fault["nodes"] else ["fewer nodes are left than it is to hit"]
     for node in fault["nodes"]:
         its = reports.get(node, {}).get(fault["number"])
         if its is None:

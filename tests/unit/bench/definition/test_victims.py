@@ -61,6 +61,15 @@ def test_nodes_that_earlier_faults_have_ended_are_not_hit_again(first: str, seco
     assert chosen == ["i-s5", hit, later]
 
 
+@pytest.mark.parametrize(
+    ("count", "zone", "later"), [(5, None, 0), (4, None, 4), (2, 2, 0), (None, 2, 0), (None, 1, 2)]
+)
+def test_fewer_nodes_than_a_fault_is_to_hit_are_not_hit(count: int | None, zone: int | None, later: int) -> None:
+    """They are not known before the release, because a zone can have nodes of any role."""
+    faults = (PlannedFault(60, "crash", zone=2), PlannedFault(90, "stop", "servers", zone=zone, count=count))
+    assert len(victims(faults[1], ROSTER, replace(MEASURE, faults=faults))) == later
+
+
 @given(st.permutations(NODES), st.sampled_from([fault for fault, _, _ in CHOSEN]))
 def test_the_same_nodes_are_hit_in_whatever_order_they_are_known(nodes: list[Node], fault: PlannedFault) -> None:
     assert victims(fault, make_roster(nodes), MEASURE) == victims(fault, ROSTER, MEASURE)

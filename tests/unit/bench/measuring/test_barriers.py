@@ -73,6 +73,12 @@ def test_victims_learn_when_their_faults_begin_and_end_by_the_common_clock() -> 
     ]  # fmt: skip
 
 
+def test_a_fault_without_enough_nodes_has_none_in_the_barrier() -> None:
+    faults = (PlannedFault(60, "crash", zone=1), PlannedFault(90, "stop", "servers", count=2))
+    first, second = release(step(replace(MEASURE, faults=faults)), NOW, ROSTER)["faults"]
+    assert (first["nodes"], second["nodes"]) == (["i-s0"], [])
+
+
 def test_no_fault_happens_in_a_step_that_a_search_leaves_out() -> None:
     phase = replace(MEASURE, faults=(PlannedFault(60, "pause", "servers", lasts=30),))
     searched = Step(phase, "measure", PointPlace(1, 9, 1, {}))

@@ -151,4 +151,4 @@ def test_a_fault_has_failed_unless_all_of_its_nodes_have_ended_it(own: NodeFault
 
 
 def test_a_fault_that_finds_no_node_has_failed() -> None:
-    assert carried({**PAUSED, "nodes": []}, {}, set()).why == "no node is left that it could hit"
+    assert carried({**PAUSED, "nodes": []}, {}, set()).why == "fewer nodes are left than it is to hit"

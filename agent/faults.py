@@ -7,6 +7,7 @@ fault, or no fault happens. A fault that this node cannot undo ends with its cra
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -17,7 +18,7 @@ from typing import Any, Callable
 from agent import network, power, processes
 from agent.barrier import Fault, Release
 from agent.clock import correction
-from agent.command import Command, line_for
+from agent.command import DRAIN_SECONDS, GRACE_SECONDS, Command, line_for
 from agent.errors import AgentError, FaultError, Lost
 from agent.live import FAILURES, Put
 from agent.log import say
@@ -33,7 +34,11 @@ BEGIN, END = "begin", "end"
 """Values of TROOP_FAULT, with which a script of the folder is called."""
 
 SCRIPT_SECONDS = 60.0
-"""The time limit of such a call; the first one also ends when the fault does."""
+"""The time limit of such a call. The first one also ends when the fault does, and each in time for the next fault."""
+LEAST_SCRIPT_SECONDS = 5.0
+"""The time that a call always has. Faults are further apart than this and :data:`KILL_SECONDS`."""
+KILL_SECONDS = GRACE_SECONDS + DRAIN_SECONDS
+"""The longest time that the end of a call takes after its time limit."""
 STORE_SECONDS = 60.0
 """The longest wait for the last state to be stored, before the next phase."""
 LAST_WORDS_SECONDS = 10.0
@@ -233,9 +238,7 @@ class Victim:
 
     def _call(self, fault: Fault, word: str) -> None:
         """Runs a file of the folder. Raises FaultError unless its exit code is 0."""
-        limit = SCRIPT_SECONDS
-        if word == BEGIN and fault.end_at is not None:
-            limit = min(limit, fault.end_at - fault.begin_at)
+        limit = self._limit(fault, word)
         script, folder = str(fault.script), self._place.results(self._step)
         folder.mkdir(parents=True, exist_ok=True)
         try:
@@ -247,6 +250,14 @@ class Victim:
             last = self.output.last_line()
             suffix = f"; its last output: {last}" if last else ""
             raise FaultError(f"{script} {ended.words(limit)} with TROOP_FAULT={word}{suffix}")
+
+    def _limit(self, fault: Fault, word: str) -> float:
+        """Returns the seconds that a call may take; a script that does not end is killed before the next fault."""
+        if word == BEGIN and fault.end_at is not None:
+            return min(SCRIPT_SECONDS, fault.end_at - fault.begin_at)
+        later = min((one.begin_at for one in self._faults if one.begin_at > fault.begin_at), default=math.inf)
+        left = min(SCRIPT_SECONDS, later - self._now() - KILL_SECONDS)
+        return max(LEAST_SCRIPT_SECONDS, float(math.floor(left)))
 
     def _change(self, fault: Fault, **changes: Any) -> None:
         state = self._states[fault.number] = replace(self._states[fault.number], **changes)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from agent import processes
+from agent import faults, power, processes
 from agent.barrier import Fault, Release, read
 from agent.errors import FaultError
 from agent.faults import Victim
@@ -290,6 +290,32 @@ def test_a_partly_begun_fault_is_undone(place: Place, monkeypatch: pytest.Monkey
     victim(place, bodies.append, Fault(1, "pause", moment, moment + 9, frozenset({"i-1"}))).carry_out()
     (fault,) = json.loads(bodies[-1])["faults"]
     assert (fault["state"], fault["why"], acts) == ("FAILED", "3 processes do not halt", ["resume"])
+
+
+@pytest.mark.parametrize(
+    ("word", "apart", "limit"), [("begin", 5, 4), ("end", 6, 4), ("begin", 1, 2), ("begin", None, 5)]
+)
+def test_a_script_that_hangs_is_killed_in_time_for_the_next_fault(
+    place: Place,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+    word: str,
+    apart: int | None,
+    limit: int,
+) -> None:
+    for name, seconds in (("SCRIPT", 5.0), ("LEAST_SCRIPT", 2.0), ("KILL", 0.5)):
+        monkeypatch.setattr(faults, f"{name}_SECONDS", seconds)
+    monkeypatch.setattr(processes, "kill", lambda: None)
+    monkeypatch.setattr(power, "crash", lambda: None)
+    (place.files / "fault.py").write_text(f"import os, time\nos.environ['TROOP_FAULT'] != '{word}' or time.sleep(60)")
+    bodies: list[bytes] = []
+    at = time.time() + 0.2
+    all_of_them = [Fault(1, "script", at, at + 1 if word == "end" else None, frozenset({"i-1"}), "fault.py")]
+    if apart is not None:
+        all_of_them.append(Fault(2, "stop", at + apart, None, frozenset({"i-1"})))
+    victim(place, bodies.append, *all_of_them).carry_out()
+    first, *second = json.loads(bodies[-1])["faults"]
+    assert f"fault.py took longer than {limit} s and was stopped with TROOP_FAULT={word}" in first["why"]
+    assert [one["state"] for one in second] == ([] if apart is None else ["DONE" if apart > limit else "FAILED"])
 
 
 def test_releases_without_faults_stay_readable() -> None:

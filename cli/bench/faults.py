@@ -8,15 +8,16 @@ from typing import Any
 from cli.bench.cells import latest, name
 from cli.shared import show
 from cli.shared.errors import CliError, Exit
+from troop.bench.measuring.failure import BROKEN, UNKNOWN, WORST
 from troop.bench.records.record import CellStatus
 
 COLUMNS = ("phase", "fault", "expected", "")
 
 ENDING = {
-    "BROKEN": (Exit.BROKEN, "did not bear its faults as expected"),
-    "UNKNOWN": (Exit.UNKNOWN, "does not show whether it bears its faults"),
+    BROKEN: (Exit.BROKEN, "did not bear its faults as expected"),
+    UNKNOWN: (Exit.UNKNOWN, "does not show whether it bears its faults"),
 }
-"""Verdicts that end the command, the one that decides over several first."""
+"""Verdicts that end the command."""
 
 _NAMED = 3
 
@@ -44,7 +45,8 @@ def check(view: Mapping[str, Any]) -> None:
     Raises:
         CliError: BROKEN or UNKNOWN, with the first sentences.
     """
-    for verdict, (code, text) in ENDING.items():
+    for verdict in (one for one in WORST if one in ENDING):
+        code, text = ENDING[verdict]
         if bad := [f"{name(cell)} {_phase(one)}: {one['sentence']}" for cell, one in _deciding(view, verdict)]:
             more = f"; and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
             raise CliError(code, f"{view['run']['run']} {text}: {' '.join(bad[:_NAMED])}{more}")

@@ -16,6 +16,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue
 
 from troop.bench.definition.definition import is_load
 from troop.bench.definition.phase_limits import FAILED, PASSED, Outcome
+from troop.bench.measuring.failure import WORST
 from troop.measure.operations import UNFINISHED
 
 FORMAT: Final = "troop.report/1"
@@ -422,9 +423,6 @@ class Limit(Part):
 FaultVerdict = Literal["HELD", "BROKEN", "UNKNOWN"]
 """Whether results hold the expectation of a planned fault; UNKNOWN if they cannot say it."""
 
-WORST: Final[tuple[FaultVerdict, ...]] = ("BROKEN", "UNKNOWN", "HELD")
-"""The verdicts from the one that decides over several faults."""
-
 
 def worst(verdicts: Iterable[str | None]) -> FaultVerdict | None:
     """Returns the verdict that decides over several; None without any. Ignores other words."""
@@ -526,7 +524,6 @@ class Failure(Part):
     nodes: list[Victim] = []
     requested_at: float | None = Field(
         default=None,
-        validation_alias=AliasChoices("requested_at", "asked_at"),
         description="When a fault on a unit was requested: seconds since 1970, as all moments of a fault",
     )
     began_at: float | None = None

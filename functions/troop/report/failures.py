@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Final
 
+from troop.bench.measuring.failure import WORST
 from troop.bench.measuring.verdicts import name_some
 from troop.bench.results.fault_windows import HOLD
 from troop.report.comparison import FaultPair, FaultSide
 from troop.report.document import (
-    WORST,
     Cell,
     Curve,
     Failure,

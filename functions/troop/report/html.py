@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from troop.bench.measuring.failure import WORST
 from troop.measure.operations import TOTAL
 from troop.report import (
     bills,
@@ -27,7 +28,7 @@ from troop.report import (
 )
 from troop.report.baseline import name_of
 from troop.report.comparison import Comparison
-from troop.report.document import WORST, Cell, Phase, Report
+from troop.report.document import Cell, Phase, Report
 from troop.report.formatting import (
     HasRole,
     baseline,

@@ -6,11 +6,11 @@ import json
 from collections.abc import Sequence
 from typing import Literal
 
-from troop.bench.wiring import services
 from troop.shared.api.errors import CodedError
 from troop.shared.aws.permits import run_of, schedule_of
 from troop.shared.errors import ErrorCode
 from troop.shared.wiring import environment
+from troop.shared.wiring.permissions import permits
 
 
 def check_permit(caller: str, kind: Literal["benchmark", "schedule"], key: str, units: Sequence[str]) -> None:
@@ -26,7 +26,7 @@ def check_permit(caller: str, kind: Literal["benchmark", "schedule"], key: str, 
         CodedError: 403, the caller has none.
     """
     permitted = run_of(key) if kind == "benchmark" else schedule_of(key)
-    if units and not services.permits().covers(caller, permitted, units, environment.now()):
+    if units and not permits().covers(caller, permitted, units, environment.now()):
         body = json.dumps({kind: key, "units": list(units)})
         raise CodedError(
             403,

@@ -15,11 +15,11 @@ from troop.bench.api.cost_models import CostOut, EstimateIn, ExpectedOut, RunKey
 from troop.bench.definition.keys import FILE
 from troop.bench.definition.phase_limits import Outcome as Verdict
 from troop.bench.definition.phase_limits import verdict
+from troop.bench.definition.planned_fault import MOST_FAULTS
 from troop.bench.definition.problems import BadBenchmarkError, Problem
 from troop.bench.definition.search import Outcome
 from troop.bench.fleets.replacing import MOST_RECORDED
 from troop.bench.flows.run_service import RunView
-from troop.bench.measuring.judging import MOST_FAULTS
 from troop.bench.records.record import Cell, CellStatus, Kind, Resource, RunStatus
 from troop.shared import codec
 from troop.shared.api.models import In, Listing, MalformedOut, Moment, Out, answered, listed

@@ -26,6 +26,9 @@ LASTING = frozenset({STOP, CRASH})
 STEP_SECONDS = 1
 """Seconds of the steps in which nodes store times in a phase with faults."""
 
+MOST_FAULTS = 20
+"""The most faults of a phase, and of all those of a cell that its record has."""
+
 LONGEST_PHASE = 25 * 60
 """Most seconds of warm-up and measured time in a phase with faults: summaries hold no more steps of a second."""
 

@@ -39,11 +39,12 @@ from troop.bench.definition.keys import (
     whole,
 )
 from troop.bench.definition.money import S3_GETS, S3_PUTS, STORAGE, Price
+from troop.bench.definition.planned_fault import MOST_FAULTS
 from troop.bench.file import money_keys
 from troop.bench.file.allowed_values import ALLOWED
 from troop.bench.file.fields import PARAMETER, VALUE, Part, described, model_of, plain_values, values
 from troop.bench.file.phase_limits import MOST_LIMITS, LimitIn
-from troop.bench.file.planned_faults import MOST_FAULTS, FaultIn
+from troop.bench.file.planned_faults import FaultIn
 from troop.bench.file.points import KEY, POINTS
 from troop.bench.file.searches import SearchIn
 from troop.shared.targets import ADDRESSES, LOAD_BALANCER, PORTS, SECURITY_GROUP, parse_addresses, parse_ports

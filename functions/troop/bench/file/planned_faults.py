@@ -24,9 +24,6 @@ from troop.bench.file.fields import described, model_of, plain_values
 from troop.shared.choice import parse_choice
 from troop.shared.values import BadValue
 
-MOST_FAULTS = 20
-"""The most faults of a phase."""
-
 BEFORE, AFTER = 11, 10
 """Least seconds of undisturbed load before a fault, and after its end: windows of fewer say little. A load that begins
 within a second has 10 whole ones in 11 s."""

@@ -109,7 +109,7 @@ class CellFaults:
             due, now = began_at + timedelta(seconds=step.phase.warm_up + fault.at), self.clock()
             if fault.unit is None or now < due or self._answered(run, cell, step, number):
                 continue
-            answer: dict[str, Any] = {"asked_at": now.timestamp()}
+            answer: dict[str, Any] = {"requested_at": now.timestamp()}
             try:
                 answer |= self._request(run, cell, step, number, began_at)
             except UnansweredError as error:
@@ -189,7 +189,7 @@ class CellFaults:
             number,
             fault,
             fault.text,
-            requested_at=answer.get("asked_at"),
+            requested_at=answer.get("requested_at"),
             began_at=event["hit_at"] if event else None,
             outcome=answer["outcome"],
             why=answer.get("why"),

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final, Literal
 
 from troop.bench.definition.planned_fault import CRASH, CUT, PAUSE, SCRIPT, SLOW, STOP, Expectation, PlannedFault
 from troop.bench.results.fault_windows import HOLD, Counted, UncountedError, counted
@@ -25,8 +25,12 @@ from troop.shared.formatting import counted as nouns
 
 DONE, REFUSED, FAILED = "DONE", "REFUSED", "FAILED"
 """What became of a planned fault."""
-HELD, BROKEN, UNKNOWN = "HELD", "BROKEN", "UNKNOWN"
+HELD: Final = "HELD"
+BROKEN: Final = "BROKEN"
+UNKNOWN: Final = "UNKNOWN"
 """Verdicts on an expectation. UNKNOWN is also the one on a fault without an expectation whose figures are unknown."""
+WORST: Final[tuple[Literal["BROKEN", "UNKNOWN", "HELD"], ...]] = (BROKEN, UNKNOWN, HELD)
+"""The verdicts from the one that decides over several faults."""
 
 SETTLED = 10
 """Seconds after a fault from which on the load may be steady again: what is back can still be slower than before. Also
@@ -119,7 +123,7 @@ def entries(happened: Sequence[Happened], load: Load) -> list[dict[str, Any]]:
     Each fault is judged from when the one before it was over until the next one, see the module.
 
     Returns:
-        ``[{"number", "at", "method", "what", "unit", "nodes", "asked_at", "began_at", "ended_at", "outcome", "why",
+        ``[{"number", "at", "method", "what", "unit", "nodes", "requested_at", "began_at", "ended_at", "outcome", "why",
         "event", "rate_before", "rate_during", "set_rate", "share", "windows": {"before", "during", "after"}, "back":
         {"rate_s", "p99_s"}, "failed", "unfinished", "fewer", "fewer_is_estimate", "expect", "verdict", "reasons",
         "sentence"}]``.
@@ -241,7 +245,7 @@ def _entry(one: Happened, load: Load, figures: Figures | str) -> dict[str, Any]:
         "what": one.text,
         "unit": fault.unit,
         "nodes": [dict(node) for node in one.nodes],
-        "asked_at": one.requested_at,
+        "requested_at": one.requested_at,
         "began_at": one.began_at,
         "ended_at": one.ended_at,
         "outcome": one.outcome,

@@ -17,7 +17,8 @@ from typing import Any
 
 from troop.bench.definition.phase_limits import BYTES, ERROR_RATE, PER_SECOND, RATES, TIMES, TIMES_OVER_TIME, PhaseLimit
 from troop.bench.definition.plan import Variant
-from troop.bench.measuring.failure import BROKEN, HELD, UNKNOWN
+from troop.bench.definition.planned_fault import MOST_FAULTS
+from troop.bench.measuring.failure import HELD, WORST
 from troop.bench.measuring.open_loop import Counted, allowed, done, misses
 from troop.measure.histogram import buckets_at
 from troop.measure.merge import PERCENTILES, row
@@ -30,8 +31,8 @@ NAMED = 5
 LONGEST_REASON, LONGEST_SETTING = 200, 200
 """Maximum characters in the cell's record: a run can have thousands of entries in one answer of the API."""
 
-LONGEST_SENTENCE, MOST_FAULTS = 300, 30
-"""Likewise: maximum characters of a planned fault's sentence, and the most faults of a cell. The results have all."""
+LONGEST_SENTENCE = 300
+"""Likewise: maximum characters of a planned fault's sentence."""
 
 _PERCENTS = {**PERCENTILES, "max_ms": 100}
 
@@ -167,14 +168,11 @@ def fault_entries(phase: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def stored_faults(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns as many entries of :func:`fault_entries` as the cell's record holds, in their order: those that are
-    BROKEN before those that are UNKNOWN, and these before all others.
+    """Returns as many entries of :func:`fault_entries` as the cell's record holds, in their order: those with the worst
+    verdicts. The results have all.
     """
-    order = (BROKEN, UNKNOWN)
-    places = sorted(
-        range(len(entries)),
-        key=lambda n: order.index(verdict) if (verdict := entries[n]["verdict"]) in order else len(order),
-    )
+    order = (*WORST, None)
+    places = sorted(range(len(entries)), key=lambda n: order.index(entries[n]["verdict"]))
     return [entries[n] for n in sorted(places[:MOST_FAULTS])]
 
 

@@ -25,7 +25,6 @@ from troop.bench.flows.scheduled_runs import ScheduledRuns, ScheduledStarts
 from troop.bench.money.prices import region_of_list
 from troop.bench.wiring import fleet, store
 from troop.shared.aws.clients import anonymous_client, client, presigning_client, quick_client, regional_client
-from troop.shared.aws.permits import Permits
 from troop.shared.tables import FLEET
 from troop.shared.variables import Variable
 from troop.shared.wiring import environment
@@ -53,11 +52,6 @@ def run_service() -> RunService:
         estimating=estimating(),
         unit_requests=UnitRequests(client("lambda"), os.environ.get(Variable.REQUEST_FUNCTION)),
     )
-
-
-@cache
-def permits() -> Permits:
-    return Permits(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep)
 
 
 def estimating() -> Estimating:

@@ -25,6 +25,7 @@ from troop.shared.choice import LONGEST, parse_choice
 from troop.shared.errors import MissingGroupError
 from troop.shared.values import BadValue
 from troop.shared.wiring import environment
+from troop.shared.wiring.permissions import permits
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
@@ -184,6 +185,6 @@ def _permit(body: PermitIn) -> Response[Any]:
     services.on_demand().settle()  # the function that benchmarks call may not read earlier tables
     caller = caller_of(router.current_event.raw_event)
     permitted = schedule_of(body.schedule) if body.schedule is not None else run_of(body.benchmark or "")
-    until = services.permits().give(caller, permitted, body.units, environment.now())
+    until = permits().give(caller, permitted, body.units, environment.now())
     permit = PermitOut(benchmark=body.benchmark, schedule=body.schedule, units=sorted(set(body.units)), until=until)
     return Response(status_code=201, content_type=content_types.APPLICATION_JSON, body=permit.model_dump(mode="json"))

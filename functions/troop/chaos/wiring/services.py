@@ -16,7 +16,6 @@ from troop.chaos.flows.units import Units
 from troop.chaos.wiring import tables
 from troop.chaos.wiring.account import account_reader
 from troop.shared.aws.clients import client
-from troop.shared.aws.permits import Permits
 from troop.shared.variables import Variable
 from troop.shared.wiring import environment
 from troop.shared.wiring.environment import settings, variable
@@ -42,11 +41,6 @@ def _on_demand(settle: Callable[[], None]) -> OnDemand:
 def under_load() -> UnderLoad:
     # Permits settle the switch, so this function need not search for earlier tables.
     return UnderLoad(_on_demand(lambda: None), tables.events())
-
-
-@cache
-def permits() -> Permits:
-    return Permits(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep)
 
 
 @cache

@@ -12,11 +12,11 @@ from tests.unit.bench.file.documents import FILES, changed, problems, read
 from tests.unit.bench.file.test_schema import SCHEMA
 from troop.bench.admission.estimate import expected_seconds, most_seconds
 from troop.bench.definition.definition import from_document, to_document
-from troop.bench.definition.planned_fault import Expectation, PlannedFault
+from troop.bench.definition.planned_fault import MOST_FAULTS, Expectation, PlannedFault
 from troop.bench.definition.problems import BadBenchmarkError
 from troop.bench.definition.roster import Node, make_roster
 from troop.bench.definition.victims import victims
-from troop.bench.file.planned_faults import AFTER, BEFORE, MOST_FAULTS
+from troop.bench.file.planned_faults import AFTER, BEFORE
 from troop.bench.file.read import read_all
 
 STOP: dict[str, Any] = {"at": "1m", "role": "servers", "method": "stop"}

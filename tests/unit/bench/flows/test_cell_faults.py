@@ -335,7 +335,7 @@ def test_a_unit_is_hit_once_when_its_moment_has_come(
         (fault,) = collected(ran)
         assert len(requests) == 4
         ran.step("collect")
-    assert (fault["asked_at"], fault["began_at"], fault["event"]) == (due, due + 1.5, final)
+    assert (fault["requested_at"], fault["began_at"], fault["event"]) == (due, due + 1.5, final)
     assert (fault["outcome"], fault["verdict"], fault["unit"], fault["nodes"]) == ("DONE", None, "web", [])
     assert len(requests) == 4, "what is over is not read again"
 
@@ -368,7 +368,7 @@ def test_a_refusal_is_a_result_and_fails_no_cell(
         load(ran)
         assert ran.check(1) == "done"
         (fault,) = collected(ran)
-    assert (fault["outcome"], fault["why"], fault["asked_at"]) == ("REFUSED", "calendar_closed: it is Sunday", due)
+    assert (fault["outcome"], fault["why"], fault["requested_at"]) == ("REFUSED", "calendar_closed: it is Sunday", due)
     assert (fault["verdict"], fault["event"], len(requests)) == ("UNKNOWN", None, 1)
 
 

@@ -10,9 +10,9 @@ import pytest
 from tests.unit.bench.build import BENCHMARK, MEASURE
 from troop.bench.admission.overhead_cost import overhead_cost
 from troop.bench.definition.definition import Point
-from troop.bench.definition.planned_fault import CRASH, PAUSE, PlannedFault
+from troop.bench.definition.planned_fault import CRASH, MOST_FAULTS, PAUSE, PlannedFault
 from troop.bench.measuring.execution_history import steps_of
-from troop.bench.measuring.judging import LONGEST_SENTENCE, MOST_FAULTS, entry, fault_entries, stored_faults
+from troop.bench.measuring.judging import LONGEST_SENTENCE, entry, fault_entries, stored_faults
 
 
 def fault(verdict: str | None, number: int = 1, *, expects: bool = True, sentence: str = "") -> dict[str, Any]:

@@ -72,6 +72,10 @@ class CellDamagedError(TroopError):
     """A document that an earlier step wrote for the cell is missing or changed."""
 
 
+class UnjudgedPointError(TroopError):
+    """A search cannot go on from a point, because nobody knows whether it holds the expectations."""
+
+
 @dataclass(frozen=True)
 class Answer:
     """A step's answer to the workflow, at most a few hundred bytes.
@@ -242,7 +246,7 @@ class CellSteps:
 
         Raises:
             RunClosedError: the run or the cell is closed.
-            SummaryError, CellDamagedError: as :meth:`collect`.
+            SummaryError, CellDamagedError, UnjudgedPointError: as :meth:`collect`.
         """
         self.runs.launches.check_open(run, cell)
         benchmark = self._benchmark(run, cell)
@@ -307,6 +311,7 @@ class CellSteps:
         Raises:
             SummaryError: a summary cannot be read, or the summaries do not belong together.
             CellDamagedError: a summary is missing.
+            UnjudgedPointError: whether a point of a search holds the expectations of its faults is unknown.
         """
         self.runs.cells.change(run, cell, phase=names.COLLECT, at=self.clock())
         benchmark, roster = self._benchmark(run, cell), self._roster(run, cell)
@@ -506,12 +511,17 @@ class CellSteps:
     def _merged_point(self, run: str, cell: str, benchmark: Benchmark, step: Step, roster: Roster) -> dict[str, Any]:
         """Returns the merged results of a point, and merges them only once: many points together would take longer
         than a function may.
+
+        Raises:
+            UnjudgedPointError: see :meth:`collect`.
         """
         key = names.point_key(run, cell, step.name)
         document: dict[str, Any] | None = self.store.find_document(key)
         if document is None:
             document = self._merged(run, cell, benchmark, step, roster)
             self.store.write(key, document)
+        if step.search is not None and (why := judging.unjudged(document.get("faults") or ())):
+            raise UnjudgedPointError(f"the search of {step.phase_name} cannot go on from {step.name}: {why}")
         return document
 
     def _merged(self, run: str, cell: str, benchmark: Benchmark, step: Step, roster: Roster) -> dict[str, Any]:

@@ -91,6 +91,10 @@ class Happened:
     event: Mapping[str, Any] | None = None
 
 
+class UnjudgedError(ValueError):
+    """A fault cannot be judged, whatever the load did; the message says why."""
+
+
 @dataclass(frozen=True)
 class Figures:
     """What the load did around a fault.
@@ -126,7 +130,8 @@ def entries(happened: Sequence[Happened], load: Load) -> list[dict[str, Any]]:
         ``[{"number", "at", "method", "what", "unit", "nodes", "requested_at", "began_at", "ended_at", "outcome", "why",
         "event", "rate_before", "rate_during", "set_rate", "share", "windows": {"before", "during", "after"}, "back":
         {"rate_s", "p99_s"}, "failed", "unfinished", "fewer", "fewer_is_estimate", "expect", "verdict", "reasons",
-        "sentence"}]``.
+        "unjudged", "sentence"}]``. ``unjudged`` is why the verdict is UNKNOWN, if the reason is not the load: the fault
+        did not happen, or was not measured.
         A window is ``{"from", "seconds", "count", "per_second", "errors": {kind: n}, "mean_ms", "p50_ms", "p99_ms",
         "max_ms"}``; it begins ``from`` seconds from the fault.
         Errors are None if a tool does not count failures. The verdict is None if there is no expectation, and all
@@ -143,10 +148,15 @@ def entries(happened: Sequence[Happened], load: Load) -> list[dict[str, Any]]:
     seconds = [math.floor(moment) for one in order if (moment := moments[one.number]) is not None]
     before = math.ceil(load.begin or 0)
     for one, until in zip(order, [*seconds[1:], *[None] * len(order)], strict=False):
-        figures = _figures(one, load, every, before, until)
+        unjudged: str | None = None
+        figures: Figures | str
+        try:
+            figures = _figures(one, load, every, before, until)
+        except UnjudgedError as error:
+            figures = unjudged = str(error)
         if (moment := moments[one.number]) is not None:
             before = _settled(one, moment, figures, until)
-        by_number[one.number] = _entry(one, load, figures)
+        by_number[one.number] = _entry(one, load, figures, unjudged)
     return [by_number[one.number] for one in happened]
 
 
@@ -171,24 +181,29 @@ def _settled(one: Happened, began: float, figures: Figures | str, until: int | N
 
 
 def _figures(one: Happened, load: Load, every: Counted | str, begin: int, until: int | None) -> Figures | str:
-    """Returns the figures, or why they are unknown.
+    """Returns the figures, or why the load before leaves them unknown.
 
     Args:
         begin: the first second of the window before.
         until: the second of the next fault; None for the end of the measured time.
+
+    Raises:
+        UnjudgedError: they are unknown for another reason.
     """
     if one.outcome != DONE:
-        return one.why or "the reason was not recorded"
-    if one.began_at is None or load.begin is None:
-        return "its moment is not on record" if load.begin is not None else "the measured time is not on record"
+        raise UnjudgedError(one.why or "the reason was not recorded")
+    if load.begin is None:
+        raise UnjudgedError("the measured time is not on record")
+    if one.began_at is None:
+        raise UnjudgedError("its moment is not on record")
     if isinstance(every, str):
-        return every
+        raise UnjudgedError(every)
     zero, first = one.began_at, math.floor(one.began_at)
     if why := unsteady(every, begin, first, load.set_rate):
         return why
     end = load.begin + load.seconds if until is None else float(until)
     if end < first + HOLD:
-        return f"only {max(0.0, end - zero):.1f} s follow it"
+        raise UnjudgedError(f"only {max(0.0, end - zero):.1f} s follow it")
     whole, last = math.floor(end), max(every.until, math.ceil(end)) if until is None else until
     before = every.window(begin, first, zero)
     rate = before["count"] / (first - begin)
@@ -234,10 +249,12 @@ def _back(is_back: Callable[[int, int], bool], first: int, until: int, shortest:
     return next((at for at in later if is_back(at, at + shortest) and is_back(at, until)), None)
 
 
-def _entry(one: Happened, load: Load, figures: Figures | str) -> dict[str, Any]:
+def _entry(one: Happened, load: Load, figures: Figures | str, unjudged: str | None) -> dict[str, Any]:
     fault, expect = one.fault, one.fault.expect
     known = figures if isinstance(figures, Figures) else None
     verdict, missed = _judged(expect, known) if known else (UNKNOWN, {"": str(figures)})
+    if verdict == UNKNOWN and UNCOUNTED in missed.values():
+        unjudged = UNCOUNTED
     return {
         "number": one.number,
         "at": fault.at,
@@ -264,6 +281,7 @@ def _entry(one: Happened, load: Load, figures: Figures | str) -> dict[str, Any]:
         "expect": expect and {key: value for key, value in asdict(expect).items() if value is not None},
         "verdict": verdict,
         "reasons": list(missed.values()),
+        "unjudged": unjudged,
         "sentence": _sentence(one, figures, missed),
     }
 

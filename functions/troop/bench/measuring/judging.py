@@ -122,7 +122,8 @@ def judge_rates(phase: Mapping[str, Any], targets: Mapping[str, float]) -> list[
 def entry(phase: Mapping[str, Any], *, is_searched: bool = False) -> dict[str, Any] | None:
     """Summarizes the judgements of a merged phase or point for the cell's record; None without limits.
 
-    A point of a search with planned faults holds what the search is for if all expectations of its faults are HELD.
+    A point of a search with planned faults holds what the search is for if all expectations of its faults are HELD. A
+    load that was unsteady or too slow before a fault does not hold it; of :func:`unjudged` ones, nobody knows.
     Other faults have entries of their own, see :func:`fault_entries`.
 
     Args:
@@ -138,7 +139,7 @@ def entry(phase: Mapping[str, Any], *, is_searched: bool = False) -> dict[str, A
     missed = [one["reason"] for one in phase.get("limits") or () if not one["held"]]
     expected = [one for one in phase.get("faults") or () if one["expect"]] if is_searched else []
     missed += [one["sentence"] for one in expected if one["verdict"] != HELD]
-    if not phase.get("limits") and not expected:
+    if (not phase.get("limits") and not expected) or unjudged(expected):
         return None
     more = f"; and {len(missed) - 1} more" if len(missed) > 1 else ""
     return {
@@ -147,6 +148,15 @@ def entry(phase: Mapping[str, Any], *, is_searched: bool = False) -> dict[str, A
         "reason": f"{missed[0]}"[:LONGEST_REASON] + more if missed else None,
         **({"is_baseline": True} if phase.get("is_baseline") else {}),
     }
+
+
+def unjudged(faults: Sequence[Mapping[str, Any]]) -> str | None:
+    """Returns why the first planned fault that the load does not explain has no verdict; None without one.
+
+    Args:
+        faults: of a phase of the results; those of earlier versions lack this reason.
+    """
+    return next((f"{one['what']}: {why}" for one in faults if (why := one.get("unjudged"))), None)
 
 
 def fault_entries(phase: Mapping[str, Any]) -> list[dict[str, Any]]:

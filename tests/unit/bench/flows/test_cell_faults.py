@@ -21,6 +21,7 @@ from troop.bench.definition.definition import Between, Phase, Point
 from troop.bench.definition.planned_fault import CRASH, PAUSE, STOP, Expectation, PlannedFault
 from troop.bench.definition.search import Search
 from troop.bench.flows.cell_faults import LATEST, RECOVERY
+from troop.bench.flows.cell_steps import UnjudgedPointError
 from troop.bench.measuring.poll_waits import BEFORE_CRASH
 from troop.bench.measuring.verdicts import GRACE
 from troop.bench.records.record import CellStatus
@@ -77,8 +78,12 @@ def say(bench: Bench, node: str, state: str, step: str = "measure", number: int 
     bench.put(f"{names.faults_prefix(bench.run, CELL, step)}{WRITER}{node}.json", {**document, "faults": [fault]})
 
 
-def load(bench: Bench, step: str = "measure", failing: Iterable[int] = (), each: int = 10) -> None:
-    """Summaries of drivers that have done ten operations a second, and failed in some seconds of the measured time."""
+def load(bench: Bench, step: str = "measure", failing: Iterable[int] = (), each: int = 10, **changes: Any) -> None:
+    """Summaries of drivers that have done ten operations a second, and failed in some seconds of the measured time.
+
+    Args:
+        changes: of the operation.
+    """
     barrier, failing = bench.barrier(step), set(failing)
     begin, warm_up, seconds = barrier["start_at"], barrier["warm_up_seconds"], barrier["measured_seconds"]
     first, whole = int(begin), int(warm_up + seconds)
@@ -98,6 +103,7 @@ def load(bench: Bench, step: str = "measure", failing: Iterable[int] = (), each:
             times, {"refused": sum(failed)} if sum(failed) else {},
             per_second=PerSecond(first, succeeded, failed), over_time=over_time,
         )  # fmt: skip
+        operation = replace(operation, **changes)
         summary = Summary(
             node=node, role="drivers", rank=rank, phase=step, outcome="ok", started_at=begin,
             ended_at=begin + whole, reason=None, exit_code=0, measured_from=begin + warm_up,
@@ -264,6 +270,53 @@ def test_a_search_goes_by_the_expectations_of_its_faults(prepared: Callable[...,
     assert (answer["outcome"], answer["largest"]) == ("BRACKETED", 1)
     assert answer["text"].startswith("the largest threads that holds the expectations is 1; 2 does not hold them")
     assert CellOut.from_cell(cell).verdict == "PASSED"
+
+
+@pytest.mark.parametrize(
+    ("lacks", "why"),
+    [
+        ({"over_time": None}, "not all times over time are on record"),
+        ({"per_second": PerSecond()}, "a tool does not count operations and errors by second"),
+        ({"counts_failures": False}, "failures are not counted by this tool"),
+    ],
+)
+@pytest.mark.parametrize("is_last", [False, True])
+def test_a_search_fails_if_its_tool_cannot_say_whether_a_point_holds(
+    prepared: Callable[..., Bench], lacks: dict[str, Any], why: str, is_last: bool
+) -> None:
+    """Otherwise the answer would be that no value holds the expectations."""
+    search = Search("threads", (1, 2))
+    ran = prepared(PAUSES, search=search, between=Between("prepare.sh", ("servers",), 300))
+    steps, at = ran.benchmark.steps, 1
+    points = sum(not step.is_between for step in steps[1:])
+    for point in range(1, points + 1 if is_last else 2):
+        step = steps[at]
+        begin_at = ran.barrier(step.name)["faults"][0]["begin_at"]
+        forward(ran, 181, step.name)
+        say(ran, victim(ran, step.name), "DONE", step.name, began_at=begin_at, ended_at=begin_at + 20)
+        lacking = point == points if is_last else True
+        failing = [AT] if ran.barrier(step.name)["parameters"]["threads"] == 2 else []
+        load(ran, step.name, [] if lacking else failing, **(lacks if lacking else {}))
+        ran.check(at)
+        if lacking:
+            break
+        ran.step("release", phase_index=at + 1)
+        ran.finish(steps[at + 1].name, ran.nodes("servers"))
+        assert ran.check(at + 1) == "next"
+        at += 2
+        ran.step("release", phase_index=at)
+    name = steps[at].name
+    text = f"the search of measure cannot go on from {name}: pause 1 of servers: {why}"
+    after: dict[str, Any] = {"name": "collect"} if is_last else {"name": "release", "phase_index": at + 1}
+    with pytest.raises(UnjudgedPointError, match=text):
+        ran.step(**after)
+    ran.step("fail", error="UnjudgedPointError", cause=json.dumps({"errorMessage": text}))
+    cell = ran.cell()
+    assert (cell.status, cell.reason) == (CellStatus.FAILED, f"UnjudgedPointError: {text}")
+    assert all(one["outcome"] is None for one in cell.searches or ())
+    results = ran.get(names.results_key(ran.run, CELL))
+    assert all(one["outcome"] is None for one in results.get("searches", ()))
+    assert results["phases"][-1]["faults"][0]["verdict"] == "UNKNOWN"
 
 
 def test_faults_of_a_cell_that_ended_early_have_no_figures(prepared: Callable[..., Bench]) -> None:

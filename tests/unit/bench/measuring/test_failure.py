@@ -271,6 +271,7 @@ def test_no_figure_is_stated_about_a_fault_that_did_not_happen(outcome: str, sen
         steady(SECONDS), replace(stopped(20), outcome=outcome, why="the window of web is closed", began_at=None)
     )
     assert (one["verdict"], one["sentence"], one["reasons"]) == ("UNKNOWN", sentence, [one["why"]])
+    assert one["unjudged"] == one["why"]
     assert not any(one["windows"].values())
 
 
@@ -289,6 +290,7 @@ def test_no_figure_is_stated_without_counts_and_times_by_second(operation: Opera
     parts = [recorded(steady(SECONDS), SECONDS), operation]
     (one,) = failure.entries([stopped(20, Expectation(failed_at_most=9))], Load(parts, BEGIN, SECONDS))
     assert (one["verdict"], one["reasons"], set(figures(one))) == ("UNKNOWN", [reason], {None})
+    assert one["unjudged"] == reason
     assert one["sentence"] == f"1 of 3 servers stopped at 0:20: unknown, because {reason}."
 
 
@@ -321,6 +323,7 @@ def test_failures_that_a_tool_does_not_count_are_unknown(
         assert {window["errors"] for window in one["windows"].values()} == {None}
         assert one["back"]["rate_s"] > 0
         assert one["sentence"].endswith(f"; failures are not counted by this tool{noted}.")
+        assert one["unjudged"] == (reasons[0] if reasons else None)
 
 
 def test_documents_say_only_of_tools_without_failures_that_they_do_not_count_them() -> None:
@@ -334,6 +337,7 @@ def test_no_figure_is_stated_after_an_unsteady_window() -> None:
     one = entry([one for one in lost(20, 30) if not 5 < one.ended < 8], stopped(20, Expectation(failed_at_most=9)))
     assert (one["verdict"], set(figures(one)), one["rate_before"]) == ("UNKNOWN", {None}, None)
     assert one["reasons"] == ["the rate before was 85.0% of the set rate of 200/s"]
+    assert one["unjudged"] is None, "the load is the reason"
 
 
 def test_the_end_of_a_fault_is_no_disturbance_before_the_next() -> None:

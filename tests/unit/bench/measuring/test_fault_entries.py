@@ -12,7 +12,7 @@ from troop.bench.admission.overhead_cost import overhead_cost
 from troop.bench.definition.definition import Point
 from troop.bench.definition.planned_fault import CRASH, MOST_FAULTS, PAUSE, PlannedFault
 from troop.bench.measuring.execution_history import steps_of
-from troop.bench.measuring.judging import LONGEST_SENTENCE, entry, fault_entries, stored_faults
+from troop.bench.measuring.judging import LONGEST_SENTENCE, entry, fault_entries, stored_faults, unjudged
 
 
 def fault(verdict: str | None, number: int = 1, *, expects: bool = True, sentence: str = "") -> dict[str, Any]:
@@ -47,6 +47,15 @@ def test_a_point_of_a_search_holds_only_if_all_expectations_do(
     }  # fmt: skip
     assert entry(point) is None, "outside a search, faults decide nothing about limits"
     assert entry(phase(fault("UNKNOWN", expects=False)), is_searched=True) is None
+
+
+def test_of_a_fault_that_the_load_does_not_explain_nobody_knows_whether_the_point_holds() -> None:
+    point = phase(fault("HELD"), {**fault("UNKNOWN", 2), "unjudged": "it failed"})
+    assert entry(point, is_searched=True) is None
+    assert unjudged(point["faults"]) == "stop 1 of servers: it failed"
+    slow = entry(phase({**fault("UNKNOWN"), "unjudged": None}), is_searched=True)
+    assert slow
+    assert slow["held"] is False
 
 
 def test_an_entry_is_short_and_says_where_it_is_of() -> None:

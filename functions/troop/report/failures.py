@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from troop.bench.measuring.failure import WORST
 from troop.bench.measuring.verdicts import name_some
-from troop.bench.results.fault_windows import HOLD
+from troop.bench.results.fault_windows import FOLLOWING
 from troop.report.comparison import FaultPair, FaultSide
 from troop.report.document import (
     Cell,
@@ -198,7 +198,7 @@ def _judged(fault: Failure, measured: float | None, bound: float, least: bool) -
     if during is None:
         return "UNKNOWN"
     if measured is None:
-        return "BROKEN" if during.start + during.seconds >= bound + HOLD else "UNKNOWN"
+        return "BROKEN" if during.start + during.seconds >= bound + FOLLOWING else "UNKNOWN"
     return "HELD" if (measured >= bound if least else measured <= bound) else "BROKEN"
 
 

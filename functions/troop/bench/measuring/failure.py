@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
 from troop.bench.definition.planned_fault import CRASH, CUT, PAUSE, SCRIPT, SLOW, STOP, Expectation, PlannedFault
-from troop.bench.results.fault_windows import HOLD, Counted, UncountedError, counted
+from troop.bench.results.fault_windows import FOLLOWING, HOLD, Counted, UncountedError, counted
 from troop.bench.results.steadiness import SHORTEST, is_p99_back, is_rate_back, unsteady
 from troop.measure.operations import UNFINISHED, Operation
 from troop.shared.formatting import counted as nouns
@@ -202,7 +202,7 @@ def _figures(one: Happened, load: Load, every: Counted | str, begin: int, until:
     if why := unsteady(every, begin, first, load.set_rate):
         return why
     end = load.begin + load.seconds if until is None else float(until)
-    if end < first + HOLD:
+    if end < first + FOLLOWING:
         raise UnjudgedError(f"only {max(0.0, end - zero):.1f} s follow it")
     whole, last = math.floor(end), max(every.until, math.ceil(end)) if until is None else until
     before = every.window(begin, first, zero)
@@ -234,7 +234,8 @@ def _figures(one: Happened, load: Load, every: Counted | str, begin: int, until:
 
 def _back(is_back: Callable[[int, int], bool], first: int, until: int, shortest: int) -> int | None:
     """Returns the first second from which on all :data:`HOLD` seconds are back, and all that follow together, until the
-    end; None if there is none. Much less than before can pass for chance in few seconds, but not in many.
+    end; None if there is none. Much less than before can pass for chance in few seconds, but not in many: at least
+    :data:`FOLLOWING` must be left.
 
     Args:
         is_back: whether the seconds from one to before another are like those before the fault.
@@ -245,7 +246,7 @@ def _back(is_back: Callable[[int, int], bool], first: int, until: int, shortest:
     begin = until - HOLD + 1
     while begin > first and is_back(begin - 1, begin - 1 + HOLD):
         begin -= 1
-    later = range(begin, until - HOLD + 1)
+    later = range(begin, until - FOLLOWING + 1)
     return next((at for at in later if is_back(at, at + shortest) and is_back(at, until)), None)
 
 
@@ -295,7 +296,7 @@ def _judged(expect: Expectation | None, known: Figures) -> tuple[str | None, dic
         within = getattr(expect, key)
         if within is None or (back is not None and back <= within):
             continue
-        if back is None and known.watched < within + HOLD:
+        if back is None and known.watched < within + FOLLOWING:
             unknown[key] = f"{known.watched:.1f} s after the fault are too few to see {name} back within {within} s"
         else:
             broken[key] = f"{name} {_back_after(back, known)}; expected within {within} s"

@@ -22,6 +22,9 @@ from troop.measure.windows import Windows, WindowsError, highest_in, mean_of
 HOLD = 5
 """Seconds of the moving means and percentiles that say whether something is back."""
 
+FOLLOWING = 10
+"""The fewest seconds for which something stays back: fewer can pass by chance at the end."""
+
 
 class UncountedError(ValueError):
     """Operations were not counted by second; the message says why."""

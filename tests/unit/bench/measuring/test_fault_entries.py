@@ -49,7 +49,7 @@ def test_a_point_of_a_search_holds_only_if_all_expectations_do(
     assert entry(phase(fault("UNKNOWN", expects=False)), is_searched=True) is None
 
 
-def test_of_a_fault_that_the_load_does_not_explain_nobody_knows_whether_the_point_holds() -> None:
+def test_point_whose_fault_cannot_be_judged_has_no_verdict() -> None:
     point = phase(fault("HELD"), {**fault("UNKNOWN", 2), "unjudged": "it failed"})
     assert entry(point, is_searched=True) is None
     assert unjudged(point["faults"]) == "stop 1 of servers: it failed"

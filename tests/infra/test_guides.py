@@ -216,7 +216,9 @@ def whole(part: Mapping[str, Any]) -> dict[str, Any]:
     """Returns a file with a part of one: of the file itself, or of its phase that measures."""
     if part.keys() <= PhaseIn.model_json_schema()["properties"].keys():
         measure = {**WHOLE["phases"][1], **part}
-        return {**WHOLE, "phases": [WHOLE["phases"][0], measure]}
+        hit = [fault["role"] for fault in part.get("faults", ()) if "role" in fault]
+        fleets = {**WHOLE["fleets"], **dict.fromkeys(hit, NODES)}
+        return {**WHOLE, "fleets": fleets, "phases": [WHOLE["phases"][0], measure]}
     roles = {role for target in part.get("targets", {}).values() for role in target["roles"]}
     fleets = {**WHOLE["fleets"], **dict.fromkeys(roles, NODES), **part.get("fleets", {})}
     return {**WHOLE, **part, "fleets": fleets}

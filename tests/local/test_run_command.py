@@ -162,10 +162,12 @@ def test_statuses_are_events_of_both_kinds(managed: Managed, world: World) -> No
     command = managed.send(document)
     managed.reach(command, "Success")
 
-    def final() -> set[str]:
-        return {one["detail-type"] for one in heard.events() if one["detail"]["status"] == "Success"}
+    def seen() -> tuple[set[str], set[str]]:
+        events = [one for one in heard.events() if one["detail"]["command-id"] == command]
+        final = {one["detail-type"] for one in events if one["detail"]["status"] == "Success"}
+        return final, {one["detail"]["status"] for one in events}
 
-    eventually(lambda: len(final()) == 2)
+    eventually(lambda: len(seen()[0]) == 2 and len(seen()[1]) == 3)  # they can arrive in another order
     ours = [one for one in heard.events() if one["detail"]["command-id"] == command]
     assert {one["detail"]["document-name"] for one in ours} == {document}
     invocations = [one for one in ours if "instance-id" in one["detail"]]

@@ -242,7 +242,7 @@ def test_combined_sizes_of_a_run_are_those_of_the_next(
     looking.world.runs = {RUN: {"run": run(name="http-load", size="x86,local"), "cells": [], "resources": []}}
     page = looking.go(f"runs/{RUN}")
     page.get_by_role("link", name="Start again").click()
-    expect(page.locator(".card").filter(has_text="node")).to_have_count(7)
+    expect(page.locator(".card").filter(has_text="node")).to_have_count(8)
     expect(page.get_by_role("radio", name="x86")).to_be_checked()
     expect(page.get_by_role("checkbox", name="local")).to_be_checked()
     sent.clear()

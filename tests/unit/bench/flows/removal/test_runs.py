@@ -78,7 +78,7 @@ def test_cells_are_listed_with_or_without_their_figures(run_table: RunTable) -> 
     whole = replace(
         a_cell(),
         status=CellStatus.SUCCEEDED, phase="over", phases={"boot": NOON, "over": LATER}, reason="because",
-        results=rows, limits=rows, searches=rows, closed_at=LATER, attempt=2,
+        results=rows, limits=rows, searches=rows, faults=rows, closed_at=LATER, attempt=2,
         variant=Variant(values={"parameters.threads": 4}), cost=Cost(Decimal("1.5")),
         point=PointPlace(1, 2, 1, {"threads": 4}), order=7, data_gone_at=LATER, requests={"s3_gets": 9},
             replaced_nodes=[{"id": "i-1", "role": "drivers", "reason": "no disk", "at": moments.iso(NOON)}],
@@ -86,7 +86,7 @@ def test_cells_are_listed_with_or_without_their_figures(run_table: RunTable) -> 
     assert {name for name, value in vars(whole).items() if value in (None, "", 0)} == set(), "all are compared"
     run_table.rows.client.put_item(TableName=run_table.rows.table, Item=cell_item(whole))
     assert run_table.cells.with_figures(RUN).items == (whole,)
-    assert run_table.cells.get_all(RUN) == [replace(whole, results=None, limits=None, searches=None)]
+    assert run_table.cells.get_all(RUN) == [replace(whole, results=None, limits=None, searches=None, faults=None)]
 
 
 def test_missing_run_or_cell_is_an_error(run_table: RunTable) -> None:

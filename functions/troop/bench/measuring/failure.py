@@ -319,7 +319,8 @@ def _sentence(one: Happened, figures: Figures | str, missed: Mapping[str, str]) 
     fault, expect = one.fault, one.fault.expect
     clock = f"{fault.at // 60}:{fault.at % 60:02d}"
     if one.outcome != DONE:
-        return f"{one.text} at {clock} {'was refused' if one.outcome == REFUSED else 'failed'}: {figures}."
+        subject = one.text[:1].upper() + one.text[1:]
+        return f"{subject} at {clock}: {'refused' if one.outcome == REFUSED else 'failed'}, because {figures}."
     if isinstance(figures, str):
         return f"{_subject(one)} at {clock}: unknown, because {figures}."
 
@@ -354,7 +355,7 @@ def _subject(one: Happened) -> str:
     """Describes victims and fault: ``1 of 6 servers paused for 10 s``."""
     fault = one.fault
     if fault.unit is not None:
-        return f"an instance of {fault.unit} hit" + (f" by {fault.method}" if fault.method else "")
+        return f"An instance of {fault.unit} hit" + (f" by {fault.method}" if fault.method else "")
     if not one.nodes:
         return one.text
     whom = f"{len(one.nodes)}{f' of {one.candidates}' if one.candidates else ''} {fault.role or 'nodes'}"

@@ -116,6 +116,12 @@ def victim(bench: Bench, step: str = "measure") -> str:
     return str(bench.barrier(step)["faults"][0]["nodes"][0])
 
 
+def assert_lost(bench: Bench, node: str) -> None:
+    assert bench.check(1) == "failed"
+    cell = bench.cell()
+    assert (cell.status, cell.reason) == (CellStatus.INVALID, f"{node} was lost during the phase measure")
+
+
 def collected(bench: Bench) -> list[dict[str, Any]]:
     """The planned faults in the results."""
     assert bench.step("collect")["state"] == "done"
@@ -163,11 +169,7 @@ def test_a_crash_that_no_document_announces_is_a_loss(prepared: Callable[..., Be
         say(ran, node, state, why="no")
     forward(ran, AT + 1)
     ran.lose(node)
-    assert ran.check(1) == "failed"
-    assert (ran.cell().status, ran.cell().reason) == (
-        CellStatus.INVALID,
-        f"{node} was lost during the phase measure",
-    )
+    assert_lost(ran, node)
 
 
 def test_a_node_that_is_lost_before_it_was_to_crash_is_a_loss(prepared: Callable[..., Bench]) -> None:
@@ -195,11 +197,7 @@ def test_a_crash_excuses_no_other_node(prepared: Callable[..., Bench]) -> None:
     ran.lose(node)
     assert ran.check(1) == "waiting"
     ran.lose(other)
-    assert ran.check(1) == "failed"
-    assert (ran.cell().status, ran.cell().reason) == (
-        CellStatus.INVALID,
-        f"{other} was lost during the phase measure",
-    )
+    assert_lost(ran, other)
 
 
 def test_a_step_waits_until_its_victims_say_how_it_went(prepared: Callable[..., Bench]) -> None:

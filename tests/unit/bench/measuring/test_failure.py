@@ -281,8 +281,8 @@ def test_missing_recovery_is_broken_if_the_window_was_long_enough(within: int, v
 @pytest.mark.parametrize(
     ("outcome", "sentence"),
     [
-        (REFUSED, "stop 1 of servers at 0:20 was refused: the window of web is closed."),
-        (FAILED, "stop 1 of servers at 0:20 failed: the window of web is closed."),
+        (REFUSED, "Stop 1 of servers at 0:20: refused, because the window of web is closed."),
+        (FAILED, "Stop 1 of servers at 0:20: failed, because the window of web is closed."),
     ],
 )
 def test_no_figure_is_stated_about_a_fault_that_did_not_happen(outcome: str, sentence: str) -> None:

@@ -51,7 +51,7 @@ test: duration setup browser lint  ## run lint and every test
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup -m $(ORDINARY)  # the cores of a small machine
 
 duration:
-	@echo "== tests: about 20 minutes on two cores"
+	@echo "== tests: about half an hour on two cores"
 
 test-all: export TROOP_EXHAUSTIVE := 1
 test-all: test agent-boot second-opinions  ## run the same, with benchmarks stopped in every state and aborted at every call, and a node in a clean root

@@ -49,8 +49,8 @@ def test_every_folder_of_tests_has_a_target(folder: str) -> None:
 @pytest.mark.parametrize("target", ["test", "test-all"])
 def test_the_first_line_of_a_whole_run_says_how_long_it_takes(target: str) -> None:
     first = _output_of_make("-B", target).splitlines()[0]
-    assert first == 'echo "== tests: about 20 minutes on two cores"'
-    assert "make test     # 20 minutes on two cores" in (ROOT / "README.md").read_text()
+    assert first == 'echo "== tests: about half an hour on two cores"'
+    assert "make test     # half an hour on two cores" in (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize("name", ["bad name!", "it's", "$(id)", "--yes", "a;b"])

@@ -177,7 +177,7 @@ class CloudWatch:
         ScanBy: str = "TimestampDescending",
         **paging: Any,
     ) -> dict[str, Any]:
-        asked = [
+        changes = [
             one
             for one in self.history
             if one.name == AlarmName
@@ -195,7 +195,7 @@ class CloudWatch:
                 "HistorySummary": one.event,
                 "HistoryData": one.data,
             }
-            for one in asked[: self._recorded(asked)]
+            for one in changes[: self._recorded(changes)]
         ]
         return {"AlarmHistoryItems": items if ScanBy == "TimestampAscending" else items[::-1]}
 

@@ -227,7 +227,8 @@ class Victim:
             elif fault.method == SCRIPT:
                 self._call(fault, END)
         except FaultError as error:
-            self._change(fault, why=f"could not undo: {error}; the node crashes")
+            began = f"; before: {why}" if (why := self._states[fault.number].why) else ""
+            self._change(fault, why=f"could not undo: {error}; the node crashes{began}")
             self._stored.wait(LAST_WORDS_SECONDS)
             try:
                 power.crash()

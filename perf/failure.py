@@ -7,8 +7,9 @@ with 10 to 120 seconds before the fault. Times are lognormal (p99 is ten times t
 drawn, also with a Pareto tail (exponent 1.5). Or there are pauses of 2 to 100 ms for a twenty-fifth of the time, at
 whose end all operations end that were due in them. *Random* operations are due at random moments.
 
-*Disturbed* loads are like those of a loaded machine. The two numbers after those that are called unsteady are of the
-others: a fault that does nothing, but rate or p99 is not back in its first second and for all of the 60 s after it.
+*Disturbed* loads are like those of a loaded machine. The three numbers after those that are called unsteady are of the
+others: a fault that does nothing, but rate or p99 is not back in its first second and for all of the 60 s after it; or
+both are, but only chance explains one of them for 10 s, so that an expectation of 10 s would be UNKNOWN.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from troop.measure.windows import Windows
 SEED = 20
 """Fixed before the first run."""
 RATES, P99S, LENGTHS = (20, 100, 500, 5000), (2, 20, 100, 500), (10, 20, 30, 60, 120)
-AFTER = 60
+AFTER, WITHIN = 60, 10
 
 LOGNORMAL, PARETO, PAUSES = "lognormal", "Pareto tail", "pauses"
 DEVIATION = math.log(10) / 2.3263
@@ -147,6 +148,11 @@ DISTURBED: dict[str, Callable[[Shape, int], Shape]] = {
 }
 
 
+def is_left_to_chance(load: Counted, length: int) -> bool:
+    checks = (is_rate_back(load, 0, length, 0.95, deviations=0), is_p99_back(load, 0, length, deviations=0))
+    return not all(any(check(at, at + HOLD) for at in range(length, length + WITHIN + 1)) for check in checks)
+
+
 def is_back_at_once(load: Counted, length: int) -> tuple[bool, bool]:
     checks = is_rate_back(load, 0, length, 0.95), is_p99_back(load, 0, length)
     over = length + AFTER
@@ -157,7 +163,7 @@ def is_back_at_once(load: Counted, length: int) -> tuple[bool, bool]:
 
 def print_steady(rates: Sequence[int], windows: int) -> None:
     columns = ((LOGNORMAL, False), (PARETO, False), (PAUSES, False), (LOGNORMAL, True))
-    print(f"{'steady: rate':16}" + "".join(f"{'random' if is_random else tail:>22}" for tail, is_random in columns))
+    print(f"{'steady: rate':16}" + "".join(f"{'random' if is_random else tail:>28}" for tail, is_random in columns))
     for rate in rates:
         cells = []
         for tail, is_random in columns:
@@ -171,10 +177,13 @@ def print_steady(rates: Sequence[int], windows: int) -> None:
                 else:
                     rate_is_back, p99_is_back = is_back_at_once(load, length)
                     number.update(rate=not rate_is_back, p99=not p99_is_back)
+                    number["chance"] += rate_is_back and p99_is_back and is_left_to_chance(load, length)
             cells.append(
-                " ".join(f"{100 * number[name] / number['all']:.1f} %" for name in ("unsteady", "rate", "p99"))
+                " ".join(
+                    f"{100 * number[name] / number['all']:.1f} %" for name in ("unsteady", "rate", "p99", "chance")
+                )
             )
-        print(f"{rate:<16}" + "".join(f"{cell:>22}" for cell in cells), flush=True)
+        print(f"{rate:<16}" + "".join(f"{cell:>28}" for cell in cells), flush=True)
 
 
 def print_disturbed(rates: Sequence[int], windows: int) -> None:

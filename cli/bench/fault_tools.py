@@ -57,9 +57,8 @@ def remarks(plan: Plan, files: Mapping[str, bytes]) -> list[str]:
     counting, lacking = [one for one in used if one in COUNTING], [one for one in used if one in LACKING]
     sentences = [f"{where}: {one} {LACKING[one]}" for one in lacking]
     if counting:
-        sentences.insert(
-            0, f"{where}: {', '.join(counting)} can do this: operations and failures are counted by second"
-        )
+        verb = "counts" if len(counting) == 1 else "count"
+        sentences.insert(0, f"{where} can be judged: {', '.join(counting)} {verb} operations and failures by second")
     if not used:
         sentences = [
             f"{where} need operations and failures by second: recorder, JMeter (jtl), k6, Locust and table count them",

@@ -1,17 +1,18 @@
-"""Shows whether the results of a run hold the limits of its benchmark's file."""
+"""Shows whether the results of a run hold the limits of its benchmark's file, and points of a search what its faults
+expect.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cli.bench.cells import latest, name
 from cli.shared import show
 from cli.shared.errors import CliError, Exit
 from troop.bench.definition.phase_limits import FAILED, PASSED, missed
+from troop.bench.definition.search import EXPECTATIONS, LIMITS
 from troop.bench.records.record import CellStatus
-
-COLUMNS = ("phase", "limits", "")
 
 
 def table(view: Mapping[str, Any]) -> None:
@@ -32,7 +33,8 @@ def table(view: Mapping[str, Any]) -> None:
         for one in cell.get("limits") or ()
     ]
     if rows:
-        show.table((*(("cell",) if len(cells) > 1 else ()), *COLUMNS), rows, title=" ")
+        columns = ("phase", _bounds(cells).removeprefix("the "), "")
+        show.table((*(("cell",) if len(cells) > 1 else ()), *columns), rows, title=" ")
     for cell in cells:
         for one in cell.get("searches") or ():
             show.say(f"{name(cell)} {one['phase']}: {one['text']}")
@@ -48,10 +50,19 @@ def check(view: Mapping[str, Any]) -> None:
     if bad:
         first = "; ".join(f"{name(cell)} {_reason(cell)}" for cell in bad[:_NAMED])
         more = f"; and {len(bad) - _NAMED} more cells" if len(bad) > _NAMED else ""
-        raise CliError(Exit.LIMITS_MISSED, f"{view['run']['run']} does not hold its limits: {first}{more}")
+        raise CliError(Exit.LIMITS_MISSED, f"{view['run']['run']} does not hold {_bounds(bad)}: {first}{more}")
 
 
 _NAMED = 3
+
+
+def _bounds(cells: Sequence[Mapping[str, Any]]) -> str:
+    """Returns a word for what was compared. A phase with faults has no limits of its own."""
+    compared = {(n, one["phase"]) for n, cell in enumerate(cells) for one in cell.get("limits") or ()}
+    faulty = {(n, one["phase"]) for n, cell in enumerate(cells) for one in cell.get("faults") or ()}
+    if not compared & faulty:
+        return LIMITS
+    return EXPECTATIONS if compared <= faulty else f"{LIMITS} and expectations"
 
 
 def _has_failed(cell: Mapping[str, Any]) -> bool:

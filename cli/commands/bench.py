@@ -213,7 +213,7 @@ def run(
 ) -> None:
     """Run a benchmark and show its results. Does not ask for confirmation.
 
-    Fails if the run does not succeed, or or if its results do not hold the limits or what the file expects of faults.
+    Fails if the run does not succeed, or if its results do not hold the limits or what the file expects of faults.
     """
     values = checking.accepting(bench_files.assignments(changes or []), accept)
     size = _size(sizes)

@@ -77,7 +77,7 @@ def report(
             pages.open_in_browser(path)
     verdict, fault_verdict = _verdicts(body, as_json)
     if verdict == FAILED:
-        raise CliError(Exit.LIMITS_MISSED, f"{source} does not hold its limits: the report shows which")
+        raise CliError(Exit.LIMITS_MISSED, f"{source} does not hold what its file demands: the report shows it")
     if fault_verdict in ENDING:
         code, text = ENDING[fault_verdict]
         raise CliError(code, f"{source} {text}: the report shows it")

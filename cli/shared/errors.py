@@ -30,7 +30,7 @@ class Exit(IntEnum):
     CONFLICT = 11, "changed by somebody else in the meantime"
     API_FAILED = 12, "the API failed, or its answer makes no sense"
     NOT_CONFIRMED = 13, "not confirmed"
-    LIMITS_MISSED = 14, "the results of a benchmark do not hold the limits of its file"
+    LIMITS_MISSED = 14, "the results of a benchmark do not hold the limits of its file, or its search has no answer"
     UNKNOWN = (
         15,
         "unknown: too few pairs for `troop bench compare --fail-below` or `troop bench noise`, or a benchmark whose "

@@ -475,10 +475,16 @@ class Victim(Part):
 
 
 class Back(Part):
-    """Seconds from the beginning of a fault until a figure is as before, and stays so; null if it does not."""
+    """Seconds from the beginning of a fault until a figure is as before, and stays so, as far as chance allows; null if
+    it does not.
+    """
 
     rate_s: float | None = None
     p99_s: float | None = None
+    rate_chance_s: float | None = Field(
+        default=None, description="Until then, only chance explains that it is back; null if nothing is left to chance"
+    )
+    p99_chance_s: float | None = Field(default=None, description="As rate_chance_s")
 
 
 class FaultEvent(Part):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any, Final
 
@@ -148,14 +148,17 @@ def _figures(fault: Failure) -> Iterator[FaultLine]:
     bound = "" if expect.rate is None else f"at least {formatting.share(expect.rate)}"
     yield _line(fault, "Rate during", value, bound, part, expect.rate, least=True)
     rate = f"Rate is back at {formatting.share(fault.share)} of before"
-    for figure, back, limit, steady in (
-        (rate, fault.back.rate_s, expect.rate_back_within, "did not fall"),
-        ("p99 is back", fault.back.p99_s, expect.p99_back_within, "did not rise"),
+    for figure, back, chance, limit, steady in (
+        (rate, fault.back.rate_s, fault.back.rate_chance_s, expect.rate_back_within, "did not fall"),
+        ("p99 is back", fault.back.p99_s, fault.back.p99_chance_s, expect.p99_back_within, "did not rise"),
     ):
         known = "not until the end" if back is None else f"after {seconds(back)}" if back else steady
+        if chance:
+            known = f"after {back or 0:,.1f} to {seconds(chance)}, by chance"
         value = known if fault.is_known else _UNKNOWN
         bound = "" if limit is None else f"within {formatting.plain(limit)}{formatting.SPACE}s"
-        yield _line(fault, figure, value, bound, back, limit)
+        line = _line(fault, figure, value, bound, back, limit)
+        yield replace(line, verdict="UNKNOWN") if line.verdict == "HELD" and (chance or 0) > (limit or 0) else line
     most = expect.failed_at_most
     bound = "" if most is None else f"at most {most:,}"
     name = "Operations that failed"
@@ -218,7 +221,7 @@ def fallen_warning(every: Sequence[FaultRow]) -> str | None:
     names = dict.fromkeys(f"{one.operation} of {one.role}" for row in every for one in fallen(row))
     if not names:
         return None
-    hidden = all(row.fault.back.rate_s == 0 for row in every if fallen(row))
+    hidden = all(row.fault.back.rate_s == 0 and not row.fault.back.rate_chance_s for row in every if fallen(row))
     begin = (
         "The rate of all operations together did not fall, but" if hidden else "Rate and verdict are of all together;"
     )

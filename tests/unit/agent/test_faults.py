@@ -192,6 +192,16 @@ def test_a_node_that_cannot_undo_a_fault_says_so_and_crashes(node: Node) -> None
     assert (node.home / "off").exists()
 
 
+def test_the_reason_of_a_crash_has_what_failed_first(node: Node) -> None:
+    fails = "import os, sys; sys.exit('no ' + os.environ['TROOP_FAULT'])"
+    begin(node, {"method": "script", "script": "fault.py", "for": 1}, script="", more=fails)
+    hit(node, "script", 1, script="fault.py")
+    assert node.over() == -9
+    why = state_of(node, "FAILED")["why"]
+    assert why.startswith("could not undo: fault.py ended with exit code 1 with TROOP_FAULT=end")
+    assert "; the node crashes; before: fault.py ended with exit code 1 with TROOP_FAULT=begin" in why
+
+
 def test_without_a_stored_announcement_nothing_happens(node: Node) -> None:
     left = begin(node, {"method": "stop"})
     node.account.forbidden = key(f"faults/measure/{ID}.json")

@@ -88,6 +88,15 @@ def test_lines_agree_with_the_verdict(changes: dict[str, float], broken: str) ->
     assert set(verdicts.values()) == {"HELD"}
 
 
+@pytest.mark.parametrize(("chance", "verdict"), [(None, "HELD"), (20, "HELD"), (21, "UNKNOWN")])
+def test_a_time_that_chance_may_have_shortened_agrees_with_the_verdict(chance: float | None, verdict: str) -> None:
+    document = with_faults(simulated(), expecting(stopped()))
+    document["faults"][0]["back"] |= {"rate_s": 0, "rate_chance_s": chance}
+    value, _, outcome = lines_of(Failure.model_validate(document["faults"][0]))["Rate is back at 95 % of before"]
+    assert outcome == verdict
+    assert value == (f"after 0.0 to {chance:.1f} s, by chance" if chance else "did not fall")
+
+
 @pytest.mark.parametrize(("within", "verdict"), [(20, "BROKEN"), (79, "BROKEN"), (80, "UNKNOWN")])
 def test_a_figure_that_is_not_back_is_broken_after_enough_time(within: int, verdict: str) -> None:
     document = with_faults(simulated((AT, 1000)), expecting(stopped(), rate_back_within=within, p99_back_within=None))

@@ -9,6 +9,8 @@ from troop.bench.definition.limits import setting
 from troop.bench.definition.plan import Plan
 from troop.bench.definition.problems import Place, Problem
 
+_ALLOWED = "a unit that benchmarks may hit"
+
 
 def units_of(plan: Plan) -> tuple[str, ...]:
     """Returns the units that a run hits, in the order of their names."""
@@ -18,7 +20,7 @@ def units_of(plan: Plan) -> tuple[str, ...]:
 def forbidden_units(benchmark: Benchmark) -> Iterator[Problem]:
     """Yields the faults on units, for a deployment that allows none."""
     for place, unit in _hits(benchmark):
-        yield Problem(place, f"is {unit!r}", f"left out: {setting('under_load', 'false', 'true')}")
+        yield Problem(place, f"is {unit!r}", f"{_ALLOWED}: {setting('under_load', 'false', 'true')}")
 
 
 def untouchable_units(benchmark: Benchmark, objections: Mapping[str, str]) -> Iterator[Problem]:
@@ -29,7 +31,7 @@ def untouchable_units(benchmark: Benchmark, objections: Mapping[str, str]) -> It
     """
     for place, unit in _hits(benchmark):
         if why := objections.get(unit):
-            yield Problem(place, f"is {unit!r}", f"a unit that benchmarks may hit: {why}")
+            yield Problem(place, f"is {unit!r}", f"{_ALLOWED}: {why}")
 
 
 def _hits(benchmark: Benchmark) -> Iterator[tuple[Place, str]]:

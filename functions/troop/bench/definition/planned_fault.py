@@ -70,7 +70,7 @@ class Expectation:
     rate: float | None = field(
         default=None,
         metadata=key(
-            "Least rate until it is back, and the fault has ended, as a part of the rate before", _PART, omit=True
+            "Least mean rate until it is back, and the fault has ended, as a part of the rate before", _PART, omit=True
         ),
     )
     share: float = field(

@@ -62,11 +62,10 @@ def problems(place: Place, phase: Any, fleets: Collection[str], files: Collectio
         fleets: the file's roles.
         files: names of the files in the benchmark's folder; None if unknown.
     """
-    at = (*place, "faults")
     if not phase.faults:
         return
     if not phase.measured:
-        yield Problem(at, "is set", "left out in a phase that measures nothing")
+        yield Problem((*place, "measured"), "is missing", "set: a phase with faults needs it")
         return
     if not phase.start_together:
         allowed = "true in a phase with faults: they begin at moments of the common clock"
@@ -78,10 +77,11 @@ def problems(place: Place, phase: Any, fleets: Collection[str], files: Collectio
         yield Problem((*place, "measured"), f"is {written(recorded)} with the warm-up", allowed)
     others = [role for role in fleets if role not in phase.roles]
     for n, fault in enumerate(phase.faults):
-        yield from _victims((*at, n), fault, others)
-        yield from _on_nodes((*at, n), fault, files) if fault.unit is None else _on_unit((*at, n), fault)
+        at = (*place, "faults", n)
+        yield from _victims(at, fault, others)
+        yield from _on_nodes(at, fault, files) if fault.unit is None else _on_unit(at, fault)
         if fault.expect and all(getattr(fault.expect, bound) is None for bound in _BOUNDS):
-            yield Problem((*at, n, "expect"), "has no bound", f"set with at least one of {', '.join(_BOUNDS)}")
+            yield Problem((*at, "expect"), "has no bound", f"set with at least one of {', '.join(_BOUNDS)}")
     yield from _several(place, phase)
     yield from _moments(place, phase)
 
@@ -170,10 +170,18 @@ def _moments(place: Place, phase: Any) -> Iterator[Problem]:
             yield Problem((*place, "faults", n, "at"), f"is {written(fault.at)}", f"at least {written(least)}: {why}")
         over = fault.build().judged
         if over + AFTER > phase.measured:
-            allowed = f"at least {written(over + AFTER)}: {written(AFTER)} after the end of fault {n + 1}"
+            allowed = f"at least {written(over + AFTER)}: {_until(fault)} + {written(AFTER)}, for fault {n + 1}"
             yield Problem((*place, "measured"), f"is {written(phase.measured)}", allowed)
         least = over + AFTER + BEFORE
         why = f"{written(AFTER + BEFORE)} after the end of the one before; count and zone hit several nodes at once"
+
+
+def _until(fault: FaultIn) -> str:
+    """Says of what the time until a fault has been judged consists."""
+    expect = fault.expect
+    times = {"for": fault.lasts, **{key: getattr(expect, key, None) for key in ("rate_back_within", "p99_back_within")}}
+    longest, key = max((seconds or 0, key) for key, seconds in times.items())
+    return written(fault.at) + (f" + {written(longest)} of {key}" if longest else "")
 
 
 def without_victims(phases: Iterable[Any], fleets: Mapping[str, Any]) -> Iterator[Problem]:
@@ -202,7 +210,7 @@ def _too_few(place: Place, phase: Any, fleets: Mapping[str, Any]) -> Iterator[Pr
         at, role, zone = (*place, "faults", n), fault.role, fault.zone
         others = [fleets[one].zones for one in fleets if one not in phase.roles and role in (None, one)]
         if fault.unit is None and zone is not None and zone > max(others, default=zone):
-            yield Problem((*at, "zone"), f"is {zone}", f"at most {max(others)}, the number of zones of these nodes")
+            yield Problem((*at, "zone"), f"is {zone}", f"at most {max(others)}, the zones of their fleets (zones)")
         if (fleet := fleets.get(role)) is None:
             continue
         earlier = gone[role, CRASH] + (0 if fault.method == SCRIPT else gone[role, STOP])

@@ -283,6 +283,7 @@ def _phases(benchmark: BenchmarkIn, files: Collection[str] | None) -> Iterator[P
 
 def _phase(place: Place, phase: PhaseIn, fleets: Collection[str], files: Collection[str] | None) -> Iterator[Problem]:
     yield from _script(place, phase, fleets, files)
+    yield from planned_faults.problems(place, phase, fleets, files)
     for name in ("start_up", "warm_up"):
         if (seconds := getattr(phase, name)) and not phase.measured:
             yield Problem((*place, name), f"is {written(seconds)}", "left out in a phase that measures nothing")
@@ -294,7 +295,6 @@ def _phase(place: Place, phase: PhaseIn, fleets: Collection[str], files: Collect
     yield from _points(place, phase)
     yield from phase_limits.problems(place, phase)
     yield from searches.problems(place, phase)
-    yield from planned_faults.problems(place, phase, fleets, files)
     if phase.between is not None:
         yield from _script((*place, "between"), phase.between, fleets, files)
 

@@ -8,6 +8,9 @@
   none.
 
 So operations during and after, over all faults of a phase, are each counted once.
+
+Few operations vary by chance. So there are two moments at which something is back: from the first one on, chance
+explains what is missing, and from the sure one on, nothing is missing. A time between them is neither held nor broken.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from troop.bench.results.fault_windows import FOLLOWING, HOLD, Counted, Uncounte
 from troop.bench.results.steadiness import SHORTEST, is_p99_back, is_rate_back, unsteady
 from troop.measure.operations import UNFINISHED, Operation
 from troop.shared.formatting import counted as nouns
+from troop.shared.formatting import plain
 
 DONE, REFUSED, FAILED = "DONE", "REFUSED", "FAILED"
 """What became of a planned fault."""
@@ -39,6 +43,9 @@ after a fault that was never over, on another level.
 
 UNCOUNTED = "failures are not counted by this tool"
 """Stands for the number of operations that failed, if it is unknown."""
+
+TOO_FEW = "too few operations to tell"
+"""Begins the reason of an expectation that chance alone may hold."""
 
 SHARE = Expectation.share
 """The part of the rate before from which the rate is back, without an expectation."""
@@ -102,8 +109,12 @@ class Figures:
     Attributes:
         windows: before, during and after; after is None if something is not back.
         rate_during: until the rate is back, and the fault has ended; so p99, which may take longer, dilutes no loss.
-        rate_back, p99_back: seconds from the fault until it is back, and stays; 0 if it never was away; None if it is
-            not back.
+        rate_back, p99_back: seconds from the fault until it is back, and stays, as far as chance allows; 0 if it never
+            was away; None if it is not back.
+        rate_chance, p99_chance: seconds from the fault until which only chance explains that it is back; None if
+            nothing is left to chance.
+        rate_fell: until then, the part of the rate before.
+        p99_rose: until then, p99 in milliseconds.
         watched: seconds from the fault to the end of its last window.
         failed: errors from the fault on, without unfinished operations; None if a tool does not count failures.
         unfinished: likewise.
@@ -115,6 +126,10 @@ class Figures:
     rate_during: float
     rate_back: float | None
     p99_back: float | None
+    rate_chance: float | None
+    p99_chance: float | None
+    rate_fell: float
+    p99_rose: float | None
     watched: float
     failed: int | None
     unfinished: int | None
@@ -129,9 +144,10 @@ def entries(happened: Sequence[Happened], load: Load) -> list[dict[str, Any]]:
     Returns:
         ``[{"number", "at", "method", "what", "unit", "nodes", "requested_at", "began_at", "ended_at", "outcome", "why",
         "event", "rate_before", "rate_during", "set_rate", "share", "windows": {"before", "during", "after"}, "back":
-        {"rate_s", "p99_s"}, "failed", "unfinished", "fewer", "fewer_is_estimate", "expect", "verdict", "reasons",
-        "unjudged", "sentence"}]``. ``unjudged`` is why the verdict is UNKNOWN, if the reason is not the load: the fault
-        did not happen, or was not measured.
+        {"rate_s", "p99_s", "rate_chance_s", "p99_chance_s"}, "failed", "unfinished", "fewer", "fewer_is_estimate",
+        "expect", "verdict", "reasons", "unjudged", "sentence"}]``.
+        ``unjudged`` is why the verdict is UNKNOWN, if the reason is not the load: the fault did not happen, or was not
+        measured.
         A window is ``{"from", "seconds", "count", "per_second", "errors": {kind: n}, "mean_ms", "p50_ms", "p99_ms",
         "max_ms"}``; it begins ``from`` seconds from the fault.
         Errors are None if a tool does not count failures. The verdict is None if there is no expectation, and all
@@ -208,15 +224,20 @@ def _figures(one: Happened, load: Load, every: Counted | str, begin: int, until:
     before = every.window(begin, first, zero)
     rate = before["count"] / (first - begin)
     share = one.fault.expect.share if one.fault.expect else SHARE
-    is_rate = is_rate_back(every, begin, first, share)
-    rate_at = _back(is_rate, first, whole, 1)
+    rate_at = _back(is_rate_back(every, begin, first, share), first, whole, 1)
     p99_at = _back(is_p99_back(every, begin, first), first, whole, HOLD)
-    cut = max(first + 1, math.ceil(one.ended_at or 0), rate_at or 0, p99_at or 0)
+    rate_sure = _sure(is_rate_back(every, begin, first, share, deviations=0), rate_at, whole)
+    p99_sure = _sure(is_p99_back(every, begin, first, deviations=0), p99_at, whole)
+    rates = rate_sure or rate_at
+    cut = max(first + 1, math.ceil(one.ended_at or 0), rates or 0, p99_sure or p99_at or 0)
     is_back = rate_at is not None and p99_at is not None and cut < whole
     during = every.window(first, cut if is_back else end, zero, cut if is_back else last)
-    lasted = max(first + 1, math.ceil(one.ended_at or 0), rate_at or whole)
+    # The first second alone says little of a rate that did not fall.
+    lasted = max(first + (HOLD if rates == first else 1), math.ceil(one.ended_at or 0), rates or whole)
     lost = every.window(first, lasted, zero) if lasted < whole else every.window(first, end, zero, last)
     after = every.window(cut, end, zero, last) if is_back else None
+    fell = every.window(first, max(first + 1, rate_sure or whole), zero)["per_second"] / rate
+    rose = every.window(first, max(first + 1, p99_sure or whole), zero)["p99_ms"]
     failed = every.failed(first, last)
     unfinished = failed.pop(UNFINISHED, 0)
     return Figures(
@@ -225,6 +246,10 @@ def _figures(one: Happened, load: Load, every: Counted | str, begin: int, until:
         rate_during=lost["per_second"],
         rate_back=None if rate_at is None else round(max(0.0, rate_at - zero), 3),
         p99_back=None if p99_at is None else round(max(0.0, p99_at - zero), 3),
+        rate_chance=None if rate_at == rate_sure else round((rate_sure or end) - zero, 3),
+        p99_chance=None if p99_at == p99_sure else round((p99_sure or end) - zero, 3),
+        rate_fell=fell,
+        p99_rose=rose,
         watched=round(end - zero, 3),
         failed=sum(failed.values()) if every.has_failures else None,
         unfinished=unfinished if every.has_failures else None,
@@ -248,6 +273,20 @@ def _back(is_back: Callable[[int, int], bool], first: int, until: int, shortest:
         begin -= 1
     later = range(begin, until - FOLLOWING + 1)
     return next((at for at in later if is_back(at, at + shortest) and is_back(at, until)), None)
+
+
+def _sure(is_back: Callable[[int, int], bool], back: int | None, until: int) -> int | None:
+    """Returns the first second at or after ``back`` whose :data:`HOLD` seconds are back without chance; None without
+    one.
+
+    Args:
+        is_back: as of :func:`_back`, but leaves nothing to chance.
+        back: what :func:`_back` has returned.
+        until: as of :func:`_back`.
+    """
+    if back is None:
+        return None
+    return next((at for at in range(back, until - FOLLOWING + 1) if is_back(at, at + HOLD)), None)
 
 
 def _entry(one: Happened, load: Load, figures: Figures | str, unjudged: str | None) -> dict[str, Any]:
@@ -274,7 +313,12 @@ def _entry(one: Happened, load: Load, figures: Figures | str, unjudged: str | No
         "set_rate": load.set_rate,
         "share": expect.share if expect else SHARE,
         "windows": known.windows if known else {"before": None, "during": None, "after": None},
-        "back": {"rate_s": known and known.rate_back, "p99_s": known and known.p99_back},
+        "back": {
+            "rate_s": known and known.rate_back,
+            "p99_s": known and known.p99_back,
+            "rate_chance_s": known and known.rate_chance,
+            "p99_chance_s": known and known.p99_chance,
+        },
         "failed": known and known.failed,
         "unfinished": known and known.unfinished,
         "fewer": known and known.fewer,
@@ -292,14 +336,21 @@ def _judged(expect: Expectation | None, known: Figures) -> tuple[str | None, dic
     if expect is None:
         return None, {}
     broken, unknown = dict[str, str](), dict[str, str]()
-    for key, name, back in (("rate_back_within", "rate", known.rate_back), ("p99_back_within", "p99", known.p99_back)):
+    for key, name, back, chance in (
+        ("rate_back_within", "rate", known.rate_back, known.rate_chance),
+        ("p99_back_within", "p99", known.p99_back, known.p99_chance),
+    ):
         within = getattr(expect, key)
-        if within is None or (back is not None and back <= within):
+        if within is None or (back is not None and max(back, chance or 0) <= within):
             continue
         if back is None and known.watched < within + FOLLOWING:
             unknown[key] = f"{known.watched:.1f} s after the fault are too few to see {name} back within {within} s"
+        elif back is None or back > within:
+            broken[key] = f"{name} {_back_after(back, chance, known)}; expected within {within} s"
         else:
-            broken[key] = f"{name} {_back_after(back, known)}; expected within {within} s"
+            unknown[key] = (
+                f"{TOO_FEW}: until {chance:.1f} s, chance can explain {name}; expected back within {within} s"
+            )
     if expect.rate is not None and known.rate_during < expect.rate * known.rate_before:
         part = known.rate_during / known.rate_before
         broken["rate"] = f"{part:.1%} of the rate before during the fault; expected at least {expect.rate:.1%}"
@@ -310,8 +361,10 @@ def _judged(expect: Expectation | None, known: Figures) -> tuple[str | None, dic
     return BROKEN if broken else UNKNOWN if unknown else HELD, {**broken, **unknown}
 
 
-def _back_after(back: float | None, known: Figures) -> str:
-    return f"not back within {known.watched:.1f} s" if back is None else f"back after {back:.1f} s"
+def _back_after(back: float | None, chance: float | None, known: Figures) -> str:
+    if back is None:
+        return f"not back within {known.watched:.1f} s"
+    return f"back after {back:.1f}{f' to {chance:.1f}' if chance else ''} s"
 
 
 def _sentence(one: Happened, figures: Figures | str, missed: Mapping[str, str]) -> str:
@@ -329,11 +382,16 @@ def _sentence(one: Happened, figures: Figures | str, missed: Mapping[str, str]) 
             return text
         value = getattr(expect, key)
         bound = f"within {value} s" if key.endswith("within") else f"at most {value:,}"
-        return f"{text} (expected {bound})"
+        return f"{text} (expected {bound}{f': {TOO_FEW}' if missed[key].startswith(TOO_FEW) else ''})"
 
     rate, p99 = figures.rate_back, figures.p99_back
-    rates = "the rate did not fall" if rate == 0 else f"the rate was {_back_after(rate, figures)}"
-    times = "p99 did not rise" if p99 == 0 else f"p99 was {_back_after(p99, figures)}"
+    chance = f"which chance can explain at {plain(figures.rate_before)} operations a second"
+    rates = "the rate did not fall" if rate == 0 else f"the rate was {_back_after(rate, figures.rate_chance, figures)}"
+    if rate == 0 and figures.rate_chance:
+        rates = f"the rate fell to {figures.rate_fell:.1%}, {chance}"
+    times = "p99 did not rise" if p99 == 0 else f"p99 was {_back_after(p99, figures.p99_chance, figures)}"
+    if p99 == 0 and figures.p99_chance:
+        times = f"p99 rose to {figures.p99_rose} ms, {chance}"
     if rate and p99:
         times = times.replace("was back ", "")
     if figures.failed is None:
@@ -341,7 +399,7 @@ def _sentence(one: Happened, figures: Figures | str, missed: Mapping[str, str]) 
     else:
         failed = f"{nouns(figures.failed, 'operation') if figures.failed else 'no operation'} failed"
     parts = [
-        f"{noted(rates, 'rate_back_within')}, {noted(times, 'p99_back_within')}",
+        f"{noted(rates, 'rate_back_within')}{';' if chance in rates else ','} {noted(times, 'p99_back_within')}",
         noted(failed, "failed_at_most") + (f", and {figures.unfinished:,} did not end" if figures.unfinished else ""),
         *([missed["rate"].replace("; expected", " (expected") + ")"] if "rate" in missed else []),
     ]

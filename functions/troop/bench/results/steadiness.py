@@ -129,27 +129,35 @@ def _differing(values: Sequence[int], least: float, usual: float) -> list[tuple[
     return [(low, high) for _, low, high in sorted(parts)]
 
 
-def _chance(variance: float) -> float:
+def _chance(variance: float, deviations: float = CHANCE) -> float:
     """Returns by how much a count may differ by chance. Small counts are often larger than their variance says."""
-    return CHANCE * math.sqrt(variance) + CHANCE * CHANCE / 6
+    return deviations * math.sqrt(variance) + deviations * deviations / 6
 
 
-def is_rate_back(every: Counted, begin: int, end: int, share: float) -> Callable[[int, int], bool]:
-    """Returns a check whether seconds have at least a share of the rate of the window before, less than chance would
-    take from them.
+def is_rate_back(
+    every: Counted, begin: int, end: int, share: float, deviations: float = CHANCE
+) -> Callable[[int, int], bool]:
+    """Returns a check whether seconds have at least a share of the rate of the window before, less what chance can take
+    from them.
+
+    Args:
+        deviations: standard deviations that count as chance; 0 for none.
     """
     rate, variance = every.done(begin, end) / (end - begin), _variance(every, begin, end)
 
     def check(at: int, until: int) -> bool:
         seconds = until - at
-        return every.done(at, until) >= share * rate * seconds - _chance(variance * seconds)
+        return every.done(at, until) >= share * rate * seconds - _chance(variance * seconds, deviations)
 
     return check
 
 
-def is_p99_back(every: Counted, begin: int, end: int) -> Callable[[int, int], bool]:
+def is_p99_back(every: Counted, begin: int, end: int, deviations: float = CHANCE) -> Callable[[int, int], bool]:
     """Returns a check whether p99 of seconds is like that of the worst :data:`HOLD` seconds of the window before. If
     there are few operations, more than one in a hundred may be slower by chance.
+
+    Args:
+        deviations: as of :func:`is_rate_back`.
     """
     worst = max(percentile_ms(every.took(at, at + HOLD), 99) or 0.0 for at in range(begin, end - HOLD + 1))
     most = slower(worst) * 1000
@@ -161,7 +169,7 @@ def is_p99_back(every: Counted, begin: int, end: int) -> Callable[[int, int], bo
 
     def check(at: int, until: int) -> bool:
         count, late = map(sum, zip(*map(counts, range(at, until)), strict=True))
-        return late < count / 2 and late <= count / 100 + _chance(count / 100)
+        return late < count / 2 and late <= count / 100 + _chance(count / 100, deviations)
 
     return check
 

@@ -54,7 +54,9 @@ def function(half: Half, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_a_deployment_that_lets_no_benchmark_hit_units_says_so(half: Half) -> None:
     half.account.group("web", tags=AGREED)
     refused = problems(definition=hitting("web"))[WHERE]
-    assert refused.startswith("is 'web': must be left out: the deployment's setting troop:under_load is false")
+    assert refused.startswith(
+        "is 'web': must be a unit that benchmarks may hit: the deployment's setting troop:under_load is false"
+    )
     assert permit("web") == (
         403,
         {

@@ -23,6 +23,8 @@ from troop.measure.operations import UNFINISHED, Operation
 from troop.measure.recorder import Recorder
 
 SECONDS, RATE = 60.0, 200
+SURE = {"rate_chance_s": None, "p99_chance_s": None}
+"""Of a time until something is back, if chance has no part in it."""
 
 
 def lost(at: float, until: float, micros: int = 400_000) -> list[Request]:
@@ -166,7 +168,7 @@ def test_the_window_before_begins_some_time_after_a_fault_that_is_never_over() -
 
 def test_rate_and_p99_are_back_separately_and_the_rest_is_counted() -> None:
     one = entry(lost(20.25, 30.25), stopped(20.25))
-    assert one["back"] == {"rate_s": 10.75, "p99_s": 13.75}
+    assert one["back"] == {"rate_s": 10.75, "p99_s": 13.75, **SURE}
     assert one["sentence"] == (
         "1 of 3 servers stopped at 0:20: the rate was back after 10.8 s, p99 after 13.8 s; 1,000 operations failed."
     )
@@ -177,7 +179,7 @@ def test_rate_and_p99_are_back_separately_and_the_rest_is_counted() -> None:
 
 def test_a_fault_that_nobody_notices() -> None:
     one = entry(steady(SECONDS, RATE), stopped(20.5, lasts=10), set_rate=None)
-    assert one["back"] == {"rate_s": 0, "p99_s": 0}
+    assert one["back"] == {"rate_s": 0, "p99_s": 0, **SURE}
     assert one["windows"]["during"]["seconds"] == 11, "it lasts until its end"
     assert (one["fewer"], one["fewer_is_estimate"]) == (0, True)
     assert one["sentence"] == (
@@ -190,7 +192,7 @@ def test_a_rate_that_falls_again_is_not_back() -> None:
     assert entry(later, stopped(20))["back"]["rate_s"] == 22
     late = [one for one in lost(20, 24) if not one.ended > 57]
     one = entry(late, stopped(20))
-    assert (one["back"], one["windows"]["after"]) == ({"rate_s": None, "p99_s": 7}, None)
+    assert (one["back"], one["windows"]["after"]) == ({"rate_s": None, "p99_s": 7, **SURE}, None)
     assert one["windows"]["during"]["seconds"] == 40
     assert "the rate was not back within 40.0 s, p99 was back after 7.0 s" in one["sentence"]
 
@@ -202,7 +204,7 @@ def test_load_is_back_only_if_ten_seconds_follow(healed: int, back: int | None) 
     late = [one._replace(micros=400_000) for one in half]
     after = steady(SECONDS, RATE, since=healed)
     one = entry([*steady(20, RATE), *late, *after], stopped(20, Expectation(rate_back_within=30)))
-    assert one["back"] == {"rate_s": back, "p99_s": back}
+    assert one["back"] == {"rate_s": back, "p99_s": back, **SURE}
     assert one["verdict"] == ("BROKEN" if back is None else "HELD")
     assert ("not back within 40.0 s" in one["sentence"]) == (back is None)
 
@@ -261,7 +263,7 @@ def test_slow_operations_after_a_loss_do_not_dilute_it() -> None:
     """For three seconds nothing succeeds; what follows is slow for 25 s more, and misses no operation."""
     rest = [one._replace(micros=400_000 if one.ended < 48 else 5_000) for one in steady(SECONDS, RATE, since=23)]
     one = entry([*steady(20, RATE), *rest], stopped(20, Expectation(rate=0.5)))
-    assert (one["back"], one["windows"]["during"]["seconds"]) == ({"rate_s": 3, "p99_s": 28}, 28)
+    assert (one["back"], one["windows"]["during"]["seconds"]) == ({"rate_s": 3, "p99_s": 28, **SURE}, 28)
     assert (one["rate_during"], one["verdict"]) == (0, "BROKEN")
 
 
@@ -276,6 +278,57 @@ def test_missing_recovery_is_broken_if_the_window_was_long_enough(within: int, v
     )
     assert one["verdict"] == verdict
     assert (one["failed"], one["fewer"]) == (0, 8000)
+
+
+def uneven(rate: int, micros: int = 5_000) -> list[Request]:
+    """So few operations that chance explains a loss: from 20 to 24 s every fourth fails, and two are slow."""
+    seconds = [rate + (-1, 1, 0, 1, -1)[at % 5] for at in range(int(SECONDS))]
+    every = [Request(at + (n + 0.5) / count) for at, count in enumerate(seconds) for n in range(count)]
+    hit = [n for n, one in enumerate(every) if 20 < one.ended < 24]
+    for n in hit[::4]:
+        every[n] = every[n]._replace(kind="reset")
+    for n in hit[1:26:24]:
+        every[n] = every[n]._replace(micros=micros)
+    return every
+
+
+@pytest.mark.parametrize(
+    ("rate", "within", "verdict", "words"),
+    [
+        (10, 3, "UNKNOWN", "the rate fell to 75.0%, which chance can explain at 10.0 operations a second (expected"),
+        (10, 4, "HELD", "the rate fell to 75.0%, which chance can explain at 10.0 operations a second; p99 did not"),
+        (
+            20,
+            3,
+            "UNKNOWN",
+            "the rate was back after 1.0 to 4.0 s (expected within 3 s: too few operations to tell), p99",
+        ),
+        (200, 3, "BROKEN", "the rate was back after 4.0 s (expected within 3 s), p99 did not rise"),
+    ],
+)
+def test_an_expectation_that_chance_may_hold_is_unknown(rate: int, within: int, verdict: str, words: str) -> None:
+    one = entry(uneven(rate), stopped(20, Expectation(rate_back_within=within)), rate)
+    assert words in one["sentence"]
+    assert (one["verdict"], one["back"]["rate_chance_s"]) == (verdict, None if rate == 200 else 4)
+    assert one["windows"]["during"]["seconds"] == 4, "its rate is the one in the sentence"
+    if verdict == "UNKNOWN":
+        why = f"too few operations to tell: until 4.0 s, chance can explain rate; expected back within {within} s"
+        assert (one["reasons"], one["unjudged"]) == ([why], None)
+
+
+@pytest.mark.parametrize(("within", "verdict"), [(1, "UNKNOWN"), (3, "HELD")])
+def test_a_p99_that_rose_by_chance_has_no_silent_verdict(within: int, verdict: str) -> None:
+    one = entry(uneven(10, micros=983_000), stopped(20, Expectation(share=0.1, p99_back_within=within)), 10)
+    assert "p99 rose to " in one["sentence"]
+    assert " ms, which chance can explain at 10.0 operations a second" in one["sentence"]
+    assert (one["verdict"], one["back"]["p99_s"]) == (verdict, 0)
+
+
+def test_the_rate_of_a_fault_that_nobody_notices_is_of_more_than_a_second() -> None:
+    """Of 20 operations a second, 5 are missing in one by chance."""
+    requests = [one for n, one in enumerate(steady(SECONDS)) if not (20 < one.ended < 21 and n % 4 == 0)]
+    one = entry([*requests, *(Request(21.5),) * 5], stopped(20, Expectation(rate=0.8)), 20)
+    assert (one["verdict"], one["rate_during"]) == ("HELD", 20)
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,10 @@ def test_each_collector_counts_by_second_or_lacks_something() -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("from troop.measure.recorder import Recorder", "faults of measure: recorder can do this"),
+        (
+            "from troop.measure.recorder import Recorder",
+            "faults of measure can be judged: recorder counts operations and failures by second",
+        ),
         (
             "# python3 -m troop.measure.collectors wrk wrk.txt",
             "faults of measure: wrk does not count by second, so the",

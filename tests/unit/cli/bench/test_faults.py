@@ -75,6 +75,22 @@ def test_points_of_a_search_may_break(run: Run, api: FakeApi) -> None:
     assert (result.exit_code, "BROKEN" in result.stdout) == (Exit.OK, True), result.output
 
 
+@pytest.mark.parametrize(("outcome", "code"), [("BRACKETED", Exit.OK), ("NONE_HELD", Exit.LIMITS_MISSED)])
+def test_points_of_a_search_hold_expectations_and_not_limits(run: Run, api: FakeApi, outcome: str, code: Exit) -> None:
+    document = faulty("BROKEN")
+    held = {key: fault("BROKEN")[key] for key in ("phase", "point", "repeat", "setting")} | {"held": False}
+    document["cells"][0] |= {
+        "verdict": "PASSED" if code == Exit.OK else "FAILED",
+        "limits": [held | {"reason": SENTENCE}],
+        "searches": [{"phase": "measure", "outcome": outcome, "text": "the answer"}],
+    }
+    api.refusals[ONE] = [Answer(200, document)]
+    result = run("bench", "results", ID)
+    assert result.exit_code == code
+    assert ("expectations" in result.stdout, "limits" in result.output) == (True, False)
+    assert (f"{ID} does not hold the expectations: c001 measure: the answer" in flat(result.stderr)) is bool(code)
+
+
 def test_status_shows_the_faults_of_a_run_that_goes_on(run: Run, api: FakeApi) -> None:
     api.refusals[ONE] = [Answer(200, faulty("BROKEN", status="RUNNING", ended_at=None))]
     result = run("bench", "status", ID)

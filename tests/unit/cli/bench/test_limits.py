@@ -44,7 +44,7 @@ def test_whether_results_hold_the_limits_is_an_exit_code(
     assert "PASSED" in result.stdout
     if code:
         assert "threads=9" in result.stdout
-        assert f"{ID} does not hold its limits: c001 measure, threads=9: {REASON}" in " ".join(result.stderr.split())
+        assert f"{ID} does not hold the limits: c001 measure, threads=9: {REASON}" in " ".join(result.stderr.split())
 
 
 def test_the_baseline_is_shown_and_decides_nothing(run: Run, api: FakeApi) -> None:
@@ -118,7 +118,7 @@ def test_a_search_prints_its_answer(run: Run, api: FakeApi, outcome: str, text: 
     result = run("bench", "results", ID)
     assert result.exit_code == code
     assert f"c001 measure: {text}" in " ".join(result.stdout.split())
-    assert (f"does not hold its limits: c001 measure: {text}" in " ".join(result.stderr.split())) is bool(code)
+    assert (f"does not hold the limits: c001 measure: {text}" in " ".join(result.stderr.split())) is bool(code)
 
 
 def test_validate_names_the_worst_case_of_a_search(run: Run, file: Path) -> None:

@@ -177,15 +177,7 @@ class CloudWatch:
         ScanBy: str = "TimestampDescending",
         **paging: Any,
     ) -> dict[str, Any]:
-        changes = [
-            one
-            for one in self.history
-            if one.name == AlarmName
-            and one.kind in AlarmTypes
-            and HistoryItemType in ("", _item_type(one))
-            and (StartDate is None or StartDate.timestamp() <= one.at)
-            and (EndDate is None or one.at <= EndDate.timestamp())
-        ]
+        now = self._now()
         items = [
             {
                 "AlarmName": one.name,
@@ -195,15 +187,15 @@ class CloudWatch:
                 "HistorySummary": one.event,
                 "HistoryData": one.data,
             }
-            for one in changes[: self._recorded(changes)]
+            for one in self.history
+            if one.name == AlarmName
+            and one.kind in AlarmTypes
+            and HistoryItemType in ("", _item_type(one))
+            and (StartDate is None or StartDate.timestamp() <= one.at)
+            and (EndDate is None or one.at <= EndDate.timestamp())
+            and not (now - one.at < RECORDED and self._lagging())
         ]
         return {"AlarmHistoryItems": items if ScanBy == "TimestampAscending" else items[::-1]}
-
-    def _recorded(self, changes: Sequence[Change]) -> int:
-        """Returns how many of an alarm's changes its history has: it lacks the last ones, and none in the middle."""
-        now = self._now()
-        lacking = [now - one.at < RECORDED and self._lagging() for one in changes]
-        return [*lacking, True].index(True)
 
     def get_metric_data(
         self, MetricDataQueries: Sequence[dict[str, Any]], StartTime: datetime, EndTime: datetime, **paging: Any

@@ -236,8 +236,11 @@ def _figures(one: Happened, load: Load, every: Counted | str, begin: int, until:
     lasted = max(first + (HOLD if rates == first else 1), math.ceil(one.ended_at or 0), rates or whole)
     lost = every.window(first, lasted, zero) if lasted < whole else every.window(first, end, zero, last)
     after = every.window(cut, end, zero, last) if is_back else None
-    fell = every.window(first, max(first + 1, rate_sure or whole), zero)["per_second"] / rate
-    rose = every.window(first, max(first + 1, p99_sure or whole), zero)["p99_ms"]
+    # Of one second alone, rate and p99 can be as before, although five seconds are not.
+    fell, rose = (
+        [every.window(first, over, zero) for over in (first + HOLD, max(first + 1, sure or whole))]
+        for sure in (rate_sure, p99_sure)
+    )
     failed = every.failed(first, last)
     unfinished = failed.pop(UNFINISHED, 0)
     return Figures(
@@ -248,8 +251,8 @@ def _figures(one: Happened, load: Load, every: Counted | str, begin: int, until:
         p99_back=None if p99_at is None else round(max(0.0, p99_at - zero), 3),
         rate_chance=None if rate_at == rate_sure else round((rate_sure or end) - zero, 3),
         p99_chance=None if p99_at == p99_sure else round((p99_sure or end) - zero, 3),
-        rate_fell=fell,
-        p99_rose=rose,
+        rate_fell=min(window["per_second"] for window in fell) / rate,
+        p99_rose=max((window["p99_ms"] for window in rose if window["p99_ms"] is not None), default=None),
         watched=round(end - zero, 3),
         failed=sum(failed.values()) if every.has_failures else None,
         unfinished=unfinished if every.has_failures else None,

@@ -316,6 +316,13 @@ def test_an_expectation_that_chance_may_hold_is_unknown(rate: int, within: int, 
         assert (one["reasons"], one["unjudged"]) == ([why], None)
 
 
+def test_a_rate_that_is_whole_in_its_first_second_can_fall_by_chance() -> None:
+    """Operations are missing from 21 to 24 s; the five seconds from 21 s on make up for it."""
+    rest = [one for n, one in enumerate(steady(SECONDS)) if not (21 < one.ended < 24 and n % 20 < 4)]
+    one = entry([*rest, *(Request(25.5),) * 8], stopped(20, Expectation(rate_back_within=1)), 20)
+    assert "the rate fell to 88.0%, which chance can explain" in one["sentence"]
+
+
 @pytest.mark.parametrize(("within", "verdict"), [(1, "UNKNOWN"), (3, "HELD")])
 def test_a_p99_that_rose_by_chance_has_no_silent_verdict(within: int, verdict: str) -> None:
     one = entry(uneven(10, micros=983_000), stopped(20, Expectation(share=0.1, p99_back_within=within)), 10)

@@ -12,7 +12,8 @@ from botocore.exceptions import ClientError
 
 from tests.aws_facts.test_events import DOCUMENTED
 from tests.patience import eventually
-from troop.chaos.aws.alarm_history import AlarmHistory
+from troop.chaos.aws.alarm_history import LISTED, Alarm, AlarmHistory
+from troop.chaos.verdict import AlarmRecord
 
 from .helpers import Listener, World, allow, code, unique
 
@@ -239,12 +240,16 @@ def test_a_verdict_reads_what_alarms_did(alarms: Alarms) -> None:
     eventually(lambda: history.alarms([outer])[outer].state == "OK")
     until, read = datetime.now(UTC) + timedelta(seconds=60), history.alarms(names)
     assert {read[name].need for name in (inner, outer)} == {timedelta(seconds=120)}
-    records = {name: history.record(name, read[name], since, until) for name in names}
+
+    def record(name: str, alarm: Alarm | None) -> AlarmRecord:
+        return history.record(name, alarm, since, until, until + LISTED)[0]
+
+    records = {name: record(name, read[name]) for name in names}
     assert [record.doubt for record in records.values()] == ["", "", ""]
     states = {name: [state.state for state in record.states] for name, record in records.items()}
     assert states == {inner: ["OK", "ALARM", "OK"], outer: ["OK", "ALARM", "OK"], quiet: ["OK"]}
     assert history.had_data(read[outer], since - timedelta(minutes=1), until)
     alarms.metric(quiet, Threshold=2)
-    assert "changed" in history.record(quiet, history.alarms([quiet])[quiet], since, until).doubt
+    assert "changed" in record(quiet, history.alarms([quiet])[quiet]).doubt
     alarms.client.delete_alarms(AlarmNames=[quiet])
-    assert history.record(quiet, None, since, until).doubt == "there is no such alarm"
+    assert record(quiet, None).doubt == "there is no such alarm"

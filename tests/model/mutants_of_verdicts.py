@@ -34,16 +34,17 @@ from troop.shared.state_keys import SELF_HALT
 def flaps_are_not_seen(patch: Patch) -> None:
     """An alarm is judged by its state now."""
 
-    def record(self: AlarmHistory, name: str, alarm: Any, since: datetime, until: datetime) -> AlarmRecord:
+    def record(self: AlarmHistory, name: str, alarm: Any, since: datetime, *rest: datetime) -> tuple[AlarmRecord, bool]:
         states = (AlarmState(since, alarm.state),) if alarm else ()
-        return AlarmRecord(name, states, "" if alarm else "there is no such alarm")
+        return AlarmRecord(name, states, "" if alarm else "there is no such alarm"), False
 
     patch.setattr(AlarmHistory, "record", record)
 
 
 def changes_of_alarms_are_not_seen(patch: Patch) -> None:
-    def record(self: AlarmHistory, name: str, alarm: Any, since: datetime, until: datetime) -> AlarmRecord:
-        return replace(real(self, name, alarm, since, until), doubt="" if alarm else "there is no such alarm")
+    def record(self: AlarmHistory, name: str, alarm: Any, *span: datetime) -> tuple[AlarmRecord, bool]:
+        seen, is_recent = real(self, name, alarm, *span)
+        return replace(seen, doubt="" if alarm else "there is no such alarm"), is_recent
 
     real = AlarmHistory.record
     patch.setattr(AlarmHistory, "record", record)

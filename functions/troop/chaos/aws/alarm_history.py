@@ -21,6 +21,11 @@ from troop.shared import moments
 HISTORY_LASTS = timedelta(days=30)
 """How long CloudWatch keeps the history of an alarm."""
 
+LISTED = timedelta(seconds=10)
+"""For so long after a change, an alarm's history can lack it, or an earlier one. This is an assumption: AWS does not
+publish how late changes are listed, or in which order.
+"""
+
 MOST_ENTRIES = 1000
 """The most entries of an alarm's history that are read: 10 calls."""
 
@@ -69,12 +74,17 @@ class AlarmHistory:
         """Reads the alarms that exist, by name. One call for 100 names; for a composite alarm two for each level."""
         return {one["AlarmName"]: self._alarm(one) for one in described_alarms(self.cloudwatch, names)}
 
-    def record(self, name: str, alarm: Alarm | None, since: datetime, until: datetime) -> AlarmRecord:
+    def record(
+        self, name: str, alarm: Alarm | None, since: datetime, until: datetime, now: datetime
+    ) -> tuple[AlarmRecord, bool]:
         """Reads an alarm's states from ``since`` to ``until``, usually with one call. CloudWatch also has the history
         of a deleted alarm.
 
         Args:
             alarm: as it was read before this; None if there is none.
+
+        Returns:
+            The record; and whether the alarm has changed so recently that its history can lack a change.
         """
         doubts = [alarm.doubt] if alarm else ["there is no such alarm"]
         changes: list[tuple[datetime, str, str]] = []
@@ -91,10 +101,11 @@ class AlarmHistory:
                     break
         if alarm and alarm.changed_at and alarm.changed_at > since:
             doubts.append(f"it was created or changed at {moments.second(alarm.changed_at)}")
-        states = _states(alarm, changes, since, until)
+        is_recent = _last_change(alarm, changes, since, until) > now - LISTED
+        states = _states(alarm, changes, since, until, is_recent)
         if len(states) > MOST_STATES:
             doubts.append(f"it changed its state {len(states)} times")
-        return AlarmRecord(name, _fewer(states), next(filter(None, doubts), ""))
+        return AlarmRecord(name, _fewer(states), next(filter(None, doubts), "")), is_recent
 
     def had_data(self, alarm: Alarm, since: datetime, until: datetime) -> bool:
         """Checks whether any metric of an alarm had a datapoint; of a composite one, any metric below it."""
@@ -210,14 +221,27 @@ def _old_and_new(entry: Mapping[str, Any]) -> tuple[str, str]:
         return (match[1], match[2]) if match else ("", "")
 
 
-def _states(
+def _last_change(
     alarm: Alarm | None, changes: Sequence[tuple[datetime, str, str]], since: datetime, until: datetime
+) -> datetime:
+    """Returns the moment of the first change after ``until``; without one, of the last change."""
+    last = changes[-1][0] if changes else since
+    return max(last, alarm.moved_at) if last <= until and alarm and alarm.moved_at else last
+
+
+def _states(
+    alarm: Alarm | None,
+    changes: Sequence[tuple[datetime, str, str]],
+    since: datetime,
+    until: datetime,
+    is_recent: bool,
 ) -> list[AlarmState]:
     """Returns the states from ``since`` to ``until``. The first one follows from the first change, also from one after
-    ``until``; without any change, it is that of the alarm. So entries that CloudWatch has forgotten are not missed.
+    ``until``, unless that is so recent that an earlier one can be missing. Without any change, it is that of the alarm.
+    So entries that CloudWatch has forgotten are not missed.
     """
     states = [AlarmState(at, new) for at, _, new in changes if at <= until]
-    if changes and changes[0][0] > since:
+    if changes and changes[0][0] > since and (states or not is_recent):
         states.insert(0, AlarmState(since, changes[0][1]))
     elif not changes and alarm and not (alarm.moved_at and alarm.moved_at > since):
         states = [AlarmState(since, alarm.state)]

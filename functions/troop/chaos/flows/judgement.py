@@ -32,8 +32,9 @@ class Judgement:
     def verdict(self, event: Event, now: datetime) -> tuple[Verdict | None, datetime | None]:
         """Returns the verdict on an event; or None and the moment from which on it can be given.
 
-        An alarm that went off is a verdict at once, and so is a recovery that took too long. Alarms that cannot be read
-        make it UNKNOWN, with the reason. They keep no event from being closed.
+        An alarm that went off is a verdict at once, and so is a recovery that took too long. Otherwise, an alarm that
+        has just changed lets it wait until its history is complete. Alarms that cannot be read make it UNKNOWN, with
+        the reason. They keep no event from being closed.
 
         Args:
             event: one that has just ended, with its outcome; or a stored one that awaits its verdict.
@@ -55,7 +56,7 @@ class Judgement:
         verdict = judge(event, records, now, min(settled, now))
         if verdict.value is VerdictValue.BROKEN:
             return verdict, None
-        if now < settled:
+        if now < settled or (reading.is_recent and event.recovered_at):
             return None, settled
         if verdict.value is VerdictValue.HELD:
             records = [reading.with_data(record, alarms[record.name], settled) for record in records]
@@ -73,6 +74,7 @@ class _Reading:
 
     Attributes:
         unread: why the alarms themselves could not be read; "" if they were.
+        is_recent: whether an alarm has changed so recently that its history can lack a change.
         passing: a failure that can pass; None without one.
     """
 
@@ -80,6 +82,7 @@ class _Reading:
     event: Event
     now: datetime
     unread: str = ""
+    is_recent: bool = False
     passing: Exception | None = None
 
     @property
@@ -96,7 +99,8 @@ class _Reading:
     def record(self, name: str, alarm: Alarm | None, settled: datetime) -> AlarmRecord:
         until = min(settled, self.now)
         try:
-            record = self.history.record(name, alarm, self.since, until)
+            record, is_recent = self.history.record(name, alarm, self.since, until, self.now)
+            self.is_recent |= is_recent
         except _UNREADABLE as error:
             record = AlarmRecord(name, doubt=f"its history cannot be read: {self._reason(error)}")
         doubts = (self.unread, record.doubt, *self._too_slow(alarm, settled), *self._contradictions(record, until))

@@ -26,8 +26,13 @@ def read(world: RecordedAlarms, name: str = "errors") -> Alarm:
 
 
 def record(world: RecordedAlarms, name: str = "errors") -> AlarmRecord:
+    seen, _ = record_at(world, at("14:00"), name)
+    return seen
+
+
+def record_at(world: RecordedAlarms, now: datetime, name: str = "errors") -> tuple[AlarmRecord, bool]:
     history = AlarmHistory(world.client())
-    return history.record(name, history.alarms([name]).get(name), SINCE, UNTIL)
+    return history.record(name, history.alarms([name]).get(name), SINCE, UNTIL, now)
 
 
 def states(seen: AlarmRecord) -> list[tuple[datetime, str]]:
@@ -159,6 +164,45 @@ def test_a_change_after_the_span_tells_the_state_in_it(world: RecordedAlarms) ->
     world.metric("errors", StateValue="OK", StateTransitionedTimestamp=at("12:30"))
     world.entries["errors"] = [state_update(at("12:20"), "ALARM", "OK"), state_update(at("12:30"), "OK", "ALARM")]
     assert states(record(world)) == [(SINCE, "ALARM")]
+
+
+def test_a_recent_change_after_the_span_does_not_tell_the_state_in_it(world: RecordedAlarms) -> None:
+    """An alarm goes on and off within a second, and the history has only the second change yet."""
+    world.metric("errors", StateTransitionedTimestamp=at("12:08:05"))
+    world.entries["errors"] = [state_update(at("12:08:05"), "ALARM", "OK")]
+    seen, is_recent = record_at(world, at("12:08:06"))
+    assert (states(seen), is_recent) == ([], True)
+    world.entries["errors"].insert(0, state_update(at("12:08:04"), "OK", "ALARM"))
+    seen, is_recent = record_at(world, at("12:08:16"))
+    assert (states(seen), is_recent) == ([(SINCE, "OK")], False)
+
+
+@pytest.mark.parametrize(
+    ("entries", "moved_at", "is_recent"),
+    [
+        ([], "08:00", False),
+        ([], "12:08:01", True),
+        (["12:04"], "12:04", False),
+        (["12:08:01"], "12:08:01", True),
+        (["12:04"], "12:08:03", True),
+        (["12:07:30", "12:08:05"], "12:08:05", True),
+    ],
+)
+def test_a_recent_change_can_hide_others(
+    world: RecordedAlarms, entries: list[str], moved_at: str, is_recent: bool
+) -> None:
+    world.metric("errors", StateTransitionedTimestamp=at(moved_at))
+    world.entries["errors"] = [state_update(at(one), "INSUFFICIENT_DATA", "OK") for one in entries]
+    assert record_at(world, at("12:08:06"))[1] is is_recent
+    assert record_at(world, at("12:08:15.001"))[1] is False
+
+
+def test_only_the_first_change_after_the_span_counts_as_recent(world: RecordedAlarms) -> None:
+    """An alarm that flaps for long does not put off a verdict for long."""
+    world.metric("errors", StateTransitionedTimestamp=at("12:30"))
+    world.entries["errors"] = [state_update(at("12:20"), "OK", "ALARM"), state_update(at("12:30"), "ALARM", "OK")]
+    seen, is_recent = record_at(world, at("12:30:01"))
+    assert (states(seen), is_recent) == ([(SINCE, "OK")], False)
 
 
 def test_a_change_at_the_moment_of_the_termination_is_the_first_state(world: RecordedAlarms) -> None:

@@ -78,6 +78,23 @@ def test_an_alarm_that_went_off_is_a_verdict_at_once(world: RecordedAlarms) -> N
     assert verdict(world, awaiting("errors"), at("12:05:01")).value is BROKEN
 
 
+def test_a_verdict_waits_for_a_history_that_can_lack_a_change(world: RecordedAlarms) -> None:
+    """Just after the span, an alarm goes on and off; its history has the second change first."""
+    off = SETTLED + timedelta(seconds=2)
+    world.entries["errors"] = [state_update(off, "ALARM", "OK")]
+    for ended in (recovered("errors"), awaiting("errors")):
+        assert outcome(world, ended, off + timedelta(seconds=1)) == (None, SETTLED)
+    world.entries["errors"].append(state_update(off - timedelta(seconds=1), "OK", "ALARM"))
+    held = verdict(world, awaiting("errors"), off + timedelta(seconds=10))
+    assert (held.value, held.until) == (HELD, SETTLED)
+
+
+def test_an_event_without_recovery_waits_for_no_history(world: RecordedAlarms) -> None:
+    world.entries["errors"] = [state_update(at("12:31:59"), "OK", "INSUFFICIENT_DATA")]
+    ended = recovered("errors", status=Status.GROUP_DELETED, recovered_at=None)
+    assert verdict(world, ended, at("12:32")).value is UNKNOWN
+
+
 def test_a_recovery_that_took_too_long_is_a_verdict_at_once(world: RecordedAlarms) -> None:
     assert verdict(world, recovered(hypothesis=Hypothesis(("errors",), (), 60)), CLOSED).value is BROKEN
 

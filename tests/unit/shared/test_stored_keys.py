@@ -17,6 +17,18 @@ from troop.bench.definition.definition import (
     Target,
     Volume,
 )
+from troop.bench.definition.living import (
+    Heal,
+    Health,
+    MergedCheck,
+    Queue,
+    Repair,
+    RoleDigest,
+    Scale,
+    Told,
+    Work,
+    WorkSample,
+)
 from troop.bench.definition.money import Committed
 from troop.bench.definition.phase_limits import PhaseLimit
 from troop.bench.definition.plan import Plan, PlannedCell, Variant
@@ -34,7 +46,7 @@ KEYS = [
     (
         Benchmark,
         "name description expires_after fleets phases parameters artifacts buckets size files attempts "
-        "standing own_data ranks *money targets",
+        "standing own_data ranks *money targets baseline version queue",
     ),
     (Between, "script roles timeout expected"),
     (Build, "template instance_type image"),
@@ -58,12 +70,15 @@ KEYS = [
     (
         Fleet,
         "role count instance_type zones boot_timeout root_volume_gib volumes purchase spot_timeout load "
-        "license_fee image placement fallback_types zone_names backup max_price fixed",
+        "license_fee image placement fallback_types zone_names backup max_price fixed health work heal scale",
     ),
+    (Heal, "after do script at_most"),
+    (Health, "port path every timeout grace"),
     (Item, "what quantity unit price"),
     (Last, "day event_id"),
     (LeftBehind, "kind name reason"),
     (Market, "short_since surplus_since"),
+    (MergedCheck, "name status nodes node_ids value threshold detail todo actionable"),
     (
         Phase,
         "name roles script timeout start_together start_up warm_up measured expected points repeat "
@@ -75,6 +90,8 @@ KEYS = [
     (PlannedStep, "step seconds points"),
     (PointPlace, "number of repeat parameters"),
     (Prices, "currency on_demand spot volumes cross_zone_gb initialization committed"),
+    (Queue, "lease tries"),
+    (Repair, "id node role do at number reason"),
     (Replacement, "instance_id build"),
     (Resource, "run cell kind name planned_at created_at gone_at role instance_type zone purchase started_at disk"),
     (
@@ -82,14 +99,23 @@ KEYS = [
         "run name at expires_at requested_by cells nodes status execution outcome closed_at ended_at "
         "reason *standing estimate cost cost_of_file counted left_behind size timetable",
     ),
-    (Standing, "desired scaled_at scaled_by seen seen_at ready_within backups max_prices market decisions ranks fixed"),
+    (RoleDigest, "ok warn fail silent checks"),
+    (Scale, "backlog_per_node min max idle_after"),
+    (
+        Standing,
+        "desired scaled_at scaled_by seen seen_at ready_within backups max_prices market decisions ranks fixed queue "
+        "scales heals healths watched submitted digest work samples idle_since withheld repairs told drains",
+    ),
     (Stray, "key nearest owner since"),
     (StrayRecord, "version count named near waiting reported reports at"),
     (Target, "name ports roles load_balancer addresses security_group"),
+    (Told, "at ok_since"),
     (Terms, "prices billing budget cells ceiling of_file"),
     (Variant, "scale values repetition"),
     (Volume, "device size_gib type iops throughput_mib snapshot initialize"),
     (VolumePrice, "gib iops throughput_mib"),
+    (Work, "at_least every"),
+    (WorkSample, "at submitted waiting in_work dead oldest_seconds"),
     (Watch, "checks whole whole_since checked_at"),
 ]
 

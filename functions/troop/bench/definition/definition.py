@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import Any
 
 from troop.bench.definition.keys import BOOLEAN, duration, key, matching, one_of, whole
+from troop.bench.definition.living import Heal, Health, Queue, Scale, Work
 from troop.bench.definition.money import STORAGE, ZERO, Money, money_document, money_of, number
 from troop.bench.definition.phase_limits import PhaseLimit
 from troop.bench.definition.planned_fault import PlannedFault
@@ -132,6 +133,10 @@ class Fleet:
             capacity; empty for any.
         placement: strategy of its placement group; None for none.
         image: id of its machine image, or name of an SSM parameter that contains the id; None for Amazon Linux 2023.
+        health: how its nodes say that they are well; this and the next three only in standing fleets, None for nothing.
+        work: the work that each of its nodes must do.
+        heal: the repair of its nodes.
+        scale: how their number follows the queue.
     """
 
     role: str
@@ -199,6 +204,15 @@ class Fleet:
     backup: str | None = field(default=None, metadata=_OMIT)
     max_price: Decimal | None = field(default=None, metadata=stored(omit=True, encode=number))
     fixed: bool = field(default=False, metadata=_OMIT)
+    health: Health | None = field(default=None, metadata=_OMIT)
+    work: Work | None = field(default=None, metadata=_OMIT)
+    heal: Heal | None = field(default=None, metadata=_OMIT)
+    scale: Scale | None = field(default=None, metadata=_OMIT)
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether its nodes report for a key of their own; see :attr:`Benchmark.watched_roles`."""
+        return any((self.health, self.work, self.heal))
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -467,6 +481,7 @@ class Benchmark:
         baseline: what to compare the benchmark with: values by key; empty for nothing. See
             :mod:`troop.bench.definition.baseline`.
         version: of what it measures, such as a commit, as the user names it; "" for none.
+        queue: of the tasks of a standing fleet; None for none.
     """
 
     name: str
@@ -487,6 +502,12 @@ class Benchmark:
     targets: tuple[Target, ...] = field(default=(), metadata=stored(omit=True, by="name"))
     baseline: Mapping[str, Parameter] = field(default_factory=dict, metadata=_OMIT)
     version: str = field(default="", metadata=_OMIT)
+    queue: Queue | None = field(default=None, metadata=_OMIT)
+
+    @property
+    def watched_roles(self) -> tuple[str, ...]:
+        """The roles whose nodes report: all with a queue, whose workers they stop."""
+        return tuple(fleet.role for fleet in self.fleets if self.queue or fleet.is_watched)
 
     @property
     def rebalances(self) -> bool:

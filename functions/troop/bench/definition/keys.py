@@ -198,13 +198,21 @@ def _boolean(value: Any) -> bool:
 BOOLEAN = Checked(_boolean, "true or false", {"type": "boolean"})
 
 
-def key(text: str, kind: Checked, more: str = "", name: str | None = None, *, omit: bool = False) -> dict[str, Any]:
+def key(
+    text: str,
+    kind: Checked,
+    more: str = "",
+    name: str | None = None,
+    *,
+    omit: bool = False,
+    encode: Callable[[Any], Any] | None = None,
+) -> dict[str, Any]:
     """Returns the metadata of a field that is a plain key of the file: its value is stored as the file has it.
 
     Args:
         text: the meaning of the key, for people.
         more: what else authors of files must know, as sentences.
         name: the key, if the field cannot have its name.
-        omit: see :func:`troop.shared.codec.stored`.
+        omit, encode: see :func:`troop.shared.codec.stored`.
     """
-    return {**stored(name, omit=omit), "key": (text, kind, more)}
+    return {**stored(name, omit=omit, encode=encode), "key": (text, kind, more)}

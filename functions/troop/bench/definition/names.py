@@ -77,6 +77,9 @@ also the barrier of a phase ``x``. So patterns of objects begin with ids of a fi
 GROUPS = f"troop-{ANY_RUN}-c*"
 """IAM wildcard pattern of the Auto Scaling groups, and of the placement groups, that runs create."""
 
+QUEUES = (f"troop-{ANY_RUN}-c???", f"troop-{ANY_RUN}-c???-dead")
+"""IAM wildcard patterns of the queues that standing fleets create: of their tasks, and of the dead letters."""
+
 
 def in_any_run(name: str) -> str:
     """Returns the IAM wildcard pattern of an object in the folders of runs."""
@@ -111,6 +114,16 @@ def security_group_name(run: str, cell: str) -> str:
     role can reach, has the fleet's name.
     """
     return f"troop-{run}-{cell}"
+
+
+def queue_name(run: str, cell: str) -> str:
+    """Returns the name of the queue of a fleet's tasks."""
+    return f"troop-{run}-{cell}"
+
+
+def dead_queue_name(run: str, cell: str) -> str:
+    """Returns the name of the queue of a fleet's dead letters."""
+    return f"{queue_name(run, cell)}-dead"
 
 
 def tags(deployment: str, run: str, cell: str, expires_at: str) -> dict[str, str]:
@@ -257,6 +270,31 @@ def unit_fault_key(run: str, cell: str, step: str, number: int) -> str:
         number: of the fault in its phase, from 1.
     """
     return f"{cell_prefix(run, cell)}unit-faults/{step}/{number}.json"
+
+
+def queue_key(run: str, cell: str) -> str:
+    """Returns the key of what workers must know of their queue."""
+    return f"{cell_prefix(run, cell)}queue.json"
+
+
+def orders_key(run: str, cell: str) -> str:
+    """Returns the key of what the workflow wants the nodes of a fleet to do."""
+    return f"{cell_prefix(run, cell)}orders.json"
+
+
+def reports_prefix(run: str, cell: str) -> str:
+    """Returns the prefix of the nodes' reports of their health, which are named ``<role id>:<instance id>.json``."""
+    return f"{cell_prefix(run, cell)}reports/"
+
+
+def work_results_prefix(run: str) -> str:
+    """Returns the prefix of the results that workers deliver; they stay as long as those of benchmarks."""
+    return f"{run_prefix(run)}results/"
+
+
+def work_result_key(run: str, task: str) -> str:
+    """Returns the key of the result of a task, of which the first one stands."""
+    return work_results_prefix(run) + task
 
 
 def live_prefix(run: str, cell: str) -> str:

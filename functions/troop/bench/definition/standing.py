@@ -15,6 +15,7 @@ from enum import StrEnum
 
 from troop.bench.definition.definition import ON_DEMAND, SPOT, surge
 from troop.bench.definition.limits import setting
+from troop.bench.definition.living import Heal, Health, Queue, Repair, RoleDigest, Scale, Told, WorkSample
 from troop.bench.definition.problems import BadBenchmarkError, Problem
 from troop.bench.definition.roster import Node
 from troop.shared.codec import stored
@@ -85,6 +86,18 @@ class Standing:
         decisions: number of changes of ``market`` or of sizes: of two overlapping checks, only one may decide.
         ranks: whether nodes have ranks, which their replacements take over.
         fixed: roles that keep their number of nodes.
+        queue: of its tasks; None for none.
+        scales, heals, healths: of the roles that have them in the file.
+        watched: roles whose nodes report.
+        submitted: number of tasks that its queue has accepted.
+        digest: health by role at the last check of the reports.
+        work: its tasks at the last check; None without a queue, and before the first one.
+        samples: earlier ones of the last hour, the oldest first.
+        idle_since: of roles that scale, since when fewer nodes have been enough.
+        withheld: of roles that should have more nodes, why they do not.
+        repairs: those of the last hour, and the last one of each node, in order.
+        told: findings that people were told of, by ``<role>/<check>``.
+        drains: by node that is to take no more tasks, since when.
     """
 
     desired: Mapping[str, int]
@@ -101,6 +114,20 @@ class Standing:
     fixed: frozenset[str] = field(
         default=frozenset(), metadata=stored(omit=lambda fleet: not (fleet.ranks or fleet.fixed))
     )
+    queue: Queue | None = field(default=None, metadata=_OMIT)
+    scales: Mapping[str, Scale] = field(default_factory=dict, metadata=_OMIT)
+    heals: Mapping[str, Heal] = field(default_factory=dict, metadata=_OMIT)
+    healths: Mapping[str, Health] = field(default_factory=dict, metadata=_OMIT)
+    watched: frozenset[str] = field(default=frozenset(), metadata=_OMIT)
+    submitted: int = field(default=0, metadata=_OMIT)
+    digest: Mapping[str, RoleDigest] = field(default_factory=dict, metadata=_OMIT)
+    work: WorkSample | None = field(default=None, metadata=_OMIT)
+    samples: tuple[WorkSample, ...] = field(default=(), metadata=_OMIT)
+    idle_since: Mapping[str, datetime] = field(default_factory=dict, metadata=_OMIT)
+    withheld: Mapping[str, str] = field(default_factory=dict, metadata=_OMIT)
+    repairs: tuple[Repair, ...] = field(default=(), metadata=_OMIT)
+    told: Mapping[str, Told] = field(default_factory=dict, metadata=_OMIT)
+    drains: Mapping[str, datetime] = field(default_factory=dict, metadata=_OMIT)
 
 
 class Place(StrEnum):

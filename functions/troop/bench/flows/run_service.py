@@ -386,6 +386,11 @@ def _standing(fleet: Benchmark) -> Standing:
         max_prices={one.role: one.max_price for one in fleet.fleets if one.max_price is not None},
         ranks=fleet.ranks,
         fixed=frozenset(one.role for one in fleet.fleets if one.fixed),
+        queue=fleet.queue,
+        scales={one.role: one.scale for one in fleet.fleets if one.scale},
+        heals={one.role: one.heal for one in fleet.fleets if one.heal},
+        healths={one.role: one.health for one in fleet.fleets if one.health},
+        watched=frozenset(fleet.watched_roles),
     )
 
 

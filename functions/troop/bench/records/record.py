@@ -54,6 +54,8 @@ class Kind(StrEnum):
     """Kinds of resources that a cell creates, in order of creation. Teardown uses the reverse order."""
 
     SECURITY_GROUP = "security-group"
+    ENDPOINT = "endpoint"
+    QUEUE = "queue"
     PLACEMENT_GROUP = "placement-group"
     LAUNCH_TEMPLATE = "launch-template"
     AUTO_SCALING_GROUP = "auto-scaling-group"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from troop.bench.definition.definition import SPOT, Artifact, Benchmark, Fleet, Phase, Volume
+from troop.bench.definition.living import REPLACE, RESTART, Heal, Health, Queue, Scale, Work
 from troop.bench.definition.money import BILLINGS, OTHERS, S3_GETS, S3_PUTS, Money, Price
 from troop.bench.definition.planned_fault import METHODS, Expectation, PlannedFault
 
@@ -24,6 +25,18 @@ VOLUMES = st.builds(
     iops=st.none() | st.integers(100, 16_000),
     throughput_mib=st.none() | st.integers(125, 1000),
 )
+HEALTHS = st.builds(Health, port=st.integers(1, 65_535), path=st.just("/") | st.just("/health"), every=_SECONDS)
+HEALS = st.builds(
+    Heal,
+    after=st.integers(1, 100),
+    do=st.sampled_from([RESTART, REPLACE]),
+    script=st.none() | NAMES,
+    at_most=st.decimals("0.01", 1, places=2),
+)
+SCALES = st.builds(
+    Scale, backlog_per_node=st.integers(1, 100), least=st.integers(0, 5), most=st.integers(5, 500), idle_after=_SECONDS
+)
+QUEUES = st.builds(Queue, lease=_SECONDS, tries=st.integers(1, 100))
 FLEETS = st.builds(
     Fleet,
     role=NAMES,
@@ -33,6 +46,10 @@ FLEETS = st.builds(
     boot_timeout=_SECONDS,
     root_volume_gib=st.integers(8, 100),
     volumes=st.lists(VOLUMES, max_size=2).map(tuple),
+    health=st.none() | HEALTHS,
+    work=st.none() | st.builds(Work, at_least=st.integers(1, 9), every=_SECONDS),
+    heal=st.none() | HEALS,
+    scale=st.none() | SCALES,
 ) | st.builds(
     Fleet,
     role=NAMES,
@@ -106,4 +123,5 @@ BENCHMARKS = st.builds(
     money=MONEY,
     baseline=PARAMETERS,
     version=_TEXT,
+    queue=st.none() | QUEUES,
 )

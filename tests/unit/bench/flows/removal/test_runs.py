@@ -15,7 +15,21 @@ from troop.bench.aws.run_items import cell_item, cell_of, run_item, run_of
 from troop.bench.aws.run_rows import BadCursor
 from troop.bench.aws.run_table import RunTable
 from troop.bench.definition.definition import PointPlace
+from troop.bench.definition.living import (
+    RESTART,
+    Grade,
+    Heal,
+    Health,
+    MergedCheck,
+    Queue,
+    Repair,
+    RoleDigest,
+    Scale,
+    Told,
+    WorkSample,
+)
 from troop.bench.definition.plan import Variant
+from troop.bench.definition.standing import Standing
 from troop.bench.money.costs import Cost
 from troop.bench.records.record import CellStatus, Kind, RunStatus
 from troop.shared import moments
@@ -55,6 +69,36 @@ def test_a_run_is_read_as_it_was_written(runs: RunTable) -> None:
     assert runs.get(RUN) == run
     assert runs.cells.get(RUN, "c001") == cell
     assert list(runs.cells.get(RUN, "c001").phases) == ["launch", "boot"]
+
+
+def test_a_fleet_at_work_is_read_as_it_was_written(runs: RunTable) -> None:
+    check = MergedCheck("answer", Grade.FAIL, 2, ("i-1", "i-2"), 3.5, 1, "no answer", "look at its output")
+    standing = Standing(
+        {"workers": 2},
+        queue=Queue(60, 3),
+        scales={"workers": Scale(20, 0, 500)},
+        heals={"workers": Heal(3, RESTART, "restart.sh", Decimal("0.05"))},
+        healths={"workers": Health(8080)},
+        watched=frozenset({"workers"}),
+        submitted=10_000,
+        digest={"workers": RoleDigest(1, 0, 2, 1, (check,))},
+        work=WorkSample(LATER, 10_000, 20, 3, 1, 61),
+        samples=(WorkSample(NOON, 0),),
+        idle_since={"workers": LATER},
+        withheld={"workers": "the limit"},
+        repairs=(Repair("r1", "i-1", "workers", RESTART, LATER, 2, "answer failed 3 times"),),
+        told={"workers/answer": Told(NOON, LATER)},
+        drains={"i-2": LATEST},
+    )
+    run = replace(a_run(), standing=standing)
+    assert runs.create(run, [a_cell()])
+    assert runs.get(RUN) == run
+
+
+def test_the_record_of_a_fleet_without_new_keys_stays_the_same() -> None:
+    """Functions of the version before a deployment read it, too."""
+    run = replace(a_run(), standing=Standing({"workers": 2}))
+    assert set(run_item(run)) - set(run_item(a_run())) == {"desired", "seen"}
 
 
 def test_a_run_is_created_once(run_table: RunTable) -> None:

@@ -21,7 +21,7 @@ from troop.bench.definition.definition import MOST_POINTS
 from troop.bench.definition.keys import Checked, written
 from troop.bench.definition.money import STORAGE
 from troop.bench.definition.names import ARTIFACT_LIFETIME
-from troop.bench.file import models, relations
+from troop.bench.file import living, models, relations
 from troop.bench.file.cells import LARGEST_PLAN
 from troop.bench.file.fields import Description
 from troop.bench.file.fleet_models import FleetFileIn, StandingIn
@@ -154,6 +154,11 @@ FLEET = (
         {"backup": f"{_STANDING}#spot-with-a-backup"},
         frozenset(models.FleetIn.model_fields),
     ),
+    Section("Health of a role", living.HealthIn),
+    Section("Work of a role", living.WorkIn),
+    Section("Healing of a role", living.HealIn),
+    Section("Scaling of a role", living.ScaleIn),
+    Section("A queue", living.QueueIn),
 )
 
 
@@ -174,9 +179,13 @@ def _standing() -> str:
         "[a fleet](#a-fleet) without `load` and `fallback_types`. They take as many `zone_names` as `zones`, and a "
         "`spot_timeout` only with `backup`."
     )
-    first, role = FLEET
+    first, role, *parts = FLEET
     return "\n".join(
-        [f"## {first.title}\n\n{about}\n\n{_keys(first)}", f"## {role.title}\n\nThese keys are added:\n\n{_keys(role)}"]
+        [
+            f"## {first.title}\n\n{about}\n\n{_keys(first)}",
+            f"## {role.title}\n\nThese keys are added:\n\n{_keys(role)}",
+            *map(_section, parts),
+        ]
     )
 
 

@@ -89,6 +89,7 @@ class Settings(TypedDict, total=False):
     allowed_snapshots: Sequence[str]
     allowed_targets: Sequence[str]
     own_data: bool
+    queues: bool
     tags: Mapping[str, str]
     units: Mapping[str, str]
     calendars: Mapping[str, Calendar]

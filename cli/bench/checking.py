@@ -14,7 +14,7 @@ from cli.client.bench_client import problem_of
 from cli.shared import settings_files, show
 from cli.shared.errors import CliError
 from cli.shared.yaml_files import NoYamlError
-from troop.bench.admission.admission import over_limits
+from troop.bench.admission.admission import growth_warnings, over_limits
 from troop.bench.definition.definition import Benchmark
 from troop.bench.definition.limits import Limits
 from troop.bench.definition.plan import Plan
@@ -77,7 +77,8 @@ def verdict(warnings: Sequence[str]) -> str:
 
 
 def beyond_limits(benchmark: Benchmark, plan: Plan) -> list[str]:
-    """Lists what the settings of this checkout's cdk.json would refuse; nothing without a readable cdk.json.
+    """Lists what the settings of this checkout's cdk.json would refuse, and nodes that they would not give; nothing
+    without a readable cdk.json.
 
     A deployment's settings can differ: they also come from its stage and its command line.
     """
@@ -85,7 +86,8 @@ def beyond_limits(benchmark: Benchmark, plan: Plan) -> list[str]:
         limits = Limits.from_settings(settings_files.load(None).chaos)
     except CliError:
         return []
-    return [f"this checkout's cdk.json would refuse it: {one}" for one in over_limits(benchmark, plan, limits)]
+    over = [f"this checkout's cdk.json would refuse it: {one}" for one in over_limits(benchmark, plan, limits)]
+    return [*over, *growth_warnings(benchmark, limits)]
 
 
 def accepting(changes: Mapping[str, Any], accept: bool) -> dict[str, Any]:

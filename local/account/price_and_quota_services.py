@@ -64,9 +64,15 @@ class PriceAndQuotaServices:
 
 
 def _products(request: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns the prices of an instance type or a volume type; none in other regions."""
+    """Returns the prices of an instance type, a volume type or of endpoints; none in other regions."""
     filters = {one["Field"]: one["Value"] for one in request.get("Filters", [])}
-    if request.get("ServiceCode") != "AmazonEC2" or filters.get("regionCode") != REGION:
+    service = request.get("ServiceCode")
+    if filters.get("regionCode") != REGION:
+        return []
+    if service == "AmazonVPC" and filters.get("productFamily") == "VpcEndpoint":
+        priced = price_table.ENDPOINTS.items()
+        return [_product(usage, amount, unit, service) for usage, (amount, unit) in priced]
+    if service != "AmazonEC2":
         return []
     if (name := filters.get("instanceType")) is not None:
         vcpus = vcpus_of(name)
@@ -89,11 +95,11 @@ def vcpus_of(instance_type: str) -> int:
     return int(types[0].get("VCpuInfo", {}).get("DefaultVCpus", 0)) if types else 0
 
 
-def _product(usage: str, amount: str, unit: str, **attributes: str) -> dict[str, Any]:
-    attributes = {"regionCode": REGION, "servicecode": "AmazonEC2", "usagetype": usage, **attributes}
+def _product(usage: str, amount: str, unit: str, service: str = "AmazonEC2", **attributes: str) -> dict[str, Any]:
+    attributes = {"regionCode": REGION, "servicecode": service, "usagetype": usage, **attributes}
     dimension = {"unit": unit, "beginRange": "0", "endRange": "Inf", "pricePerUnit": {"USD": f"{Decimal(amount):.10f}"}}
     return {
-        "serviceCode": "AmazonEC2",
+        "serviceCode": service,
         "product": {"sku": usage, "attributes": attributes},
         "terms": {"OnDemand": {f"{usage}.LOCAL": {"priceDimensions": {f"{usage}.LOCAL.HRS": dimension}}}},
     }

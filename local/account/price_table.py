@@ -28,6 +28,12 @@ VOLUMES = {
     "EBS:VolumeP-IOPS.io2.tier3": ("0.03185", "IOPS-Mo"),
 }
 
+ENDPOINTS = {
+    "VpcEndpoint-Hours": ("0.01", "Hrs"),
+    "VpcEndpoint-GWLBE-Hours": ("0.01", "Hrs"),
+    "VpcEndpoint-Bytes": ("0.01", "GB"),
+}
+
 VCPU_QUOTAS = {"L-1216C47A": 5000.0, "L-34B43A08": 5000.0, "L-DB2E81BA": 0.0}
 DEFAULT_VCPU_QUOTAS = {"L-417A185B": 0.0}
 """Quotas of On-Demand and Spot for standard families; none for graphics, as in a new account. On AWS, too, an account

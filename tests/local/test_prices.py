@@ -20,7 +20,7 @@ from .helpers import World, allow
 REGION, ZONES = "us-east-1", ("us-east-1a", "us-east-1b")
 
 
-def test_prices_cover_instances_and_volumes(world: World) -> None:
+def test_prices_cover_instances_volumes_and_endpoints(world: World) -> None:
     prices = PriceList(world.account.client("pricing"), REGION)
     large, xlarge = prices.instance("c7g.large"), prices.instance("c7g.xlarge")
     assert large is not None
@@ -41,6 +41,10 @@ def test_prices_cover_instances_and_volumes(world: World) -> None:
     assert io1 is not None
     assert sc1 is not None
     assert (len(io1[0].iops), len(sc1[0].iops)) == (1, 0)
+    endpoint = prices.endpoint()
+    assert endpoint is not None
+    assert (endpoint.amount, endpoint.currency) == (Decimal("0.01"), "USD")
+    assert PriceList(world.account.client("pricing"), "eu-west-1").endpoint() is None
 
 
 def test_spot_is_cheaper_and_has_a_price_in_each_zone(world: World) -> None:

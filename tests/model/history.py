@@ -61,8 +61,8 @@ def settings(max_per_day: int, max_in_flight: int, method: str, leashed: bool, h
             "inside_instances": True,
             "decision_retention_days": 90,
             "benchmarks": True,
-            "max_nodes": 400,
-            "max_nodes_total": 500,
+            "max_nodes": 600,
+            "max_nodes_total": 700,
             "max_run_cost": 500,
             "max_scheduled_cost": 500,
             "instance_types": ["*"],
@@ -71,6 +71,7 @@ def settings(max_per_day: int, max_in_flight: int, method: str, leashed: bool, h
             "allowed_snapshots": [],
             "allowed_targets": [],
             "own_data": False,
+            "queues": False,
             "tags": {},
         }
     )

@@ -288,10 +288,11 @@ class Settings:
         "Whether the deployment includes the part that runs [benchmarks](../guides/benchmarks.md) and fleets. "
         "With false it has no network, and no role that can launch anything."
     )
-    max_nodes: int = Setting(Section.BENCHMARKS, 400, values.whole(1, 5000), higher=HIGHER_COSTS).means(
-        "The most nodes that one run can have at one time. The limit also applies to one standing fleet."
+    max_nodes: int = Setting(Section.BENCHMARKS, 600, values.whole(1, 5000), higher=HIGHER_COSTS).means(
+        "The most nodes that one run can have at one time. The limit also applies to one standing fleet: "
+        "500 nodes on spot fit, with the fifth that a [backup](../guides/standing-fleets.md#spot-with-a-backup) needs."
     )
-    max_nodes_total: int = Setting(Section.BENCHMARKS, 500, values.whole(1, 100_000), higher=HIGHER_COSTS).means(
+    max_nodes_total: int = Setting(Section.BENCHMARKS, 700, values.whole(1, 100_000), higher=HIGHER_COSTS).means(
         "The most nodes of all open runs and standing fleets together. A run holds its largest number of nodes from "
         "its admission until its teardown ends; a fleet holds its size."
     )
@@ -333,6 +334,10 @@ class Settings:
         "Whether benchmarks can create and delete objects below `data/` of the results bucket, to measure with them "
         "([more](../guides/benchmark-scripts.md#data-of-a-cell)). The file must request it, too. IAM enforces the "
         "setting."
+    )
+    queues: bool = Setting(Section.BENCHMARKS, False, values.boolean, higher=HIGHER_COSTS).means(
+        "Whether standing fleets can have a queue of tasks, which costs an interface endpoint in each of their zones. "
+        "The fleet's file must request it, too (`queue`). With false, no role can create a queue or an endpoint."
     )
     tags: Mapping[str, str] = Setting(Section.ACCOUNT, {}, _tags).means(
         "Tags of the stack, of its resources, and of everything that runs and fleets create, such as those that your "

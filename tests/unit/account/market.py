@@ -54,6 +54,12 @@ GP3 = [
     product(f"{PREFIX}EBS:VolumeUsage.gp3", "0.0952", "GB-Mo"),
 ]
 
+ENDPOINTS = [
+    product(f"{PREFIX}VpcEndpoint-Bytes", "0.01", "GB"),
+    product(f"{PREFIX}VpcEndpoint-GWLBE-Hours", "0.011"),
+    product(f"{PREFIX}VpcEndpoint-Hours", "0.012"),
+]
+
 
 @dataclass
 class Market:
@@ -73,6 +79,7 @@ class Market:
             "c5.large": instance_products("c5.large", "0.097"),
             "m7g.large": instance_products("m7g.large", "0.1"),
             "gp3": list(GP3),
+            "VpcEndpoint": list(ENDPOINTS),
         }
     )
     spot: dict[str, dict[str, str]] = field(
@@ -109,7 +116,10 @@ class Market:
     def _products(self, parameters: dict[str, Any]) -> dict[str, Any]:
         filters = {one["Field"]: one["Value"] for one in parameters["Filters"]}
         assert filters["regionCode"] == "eu-central-1"
-        return {"PriceList": self.products.get(filters.get("instanceType") or filters["volumeApiName"], [])}
+        named = {"instanceType": "AmazonEC2", "volumeApiName": "AmazonEC2", "productFamily": "AmazonVPC"}
+        (name,) = named.keys() & filters.keys()
+        assert parameters["ServiceCode"] == named[name]
+        return {"PriceList": self.products.get(filters[name], [])}
 
     def _quota(self, parameters: dict[str, Any]) -> dict[str, Any]:
         if parameters["QuotaCode"] not in self.quotas:

@@ -18,6 +18,7 @@ from troop.bench.definition.definition import (
     Volume,
 )
 from troop.bench.definition.living import (
+    Announcement,
     Heal,
     Health,
     MergedCheck,
@@ -25,7 +26,6 @@ from troop.bench.definition.living import (
     Repair,
     RoleDigest,
     Scale,
-    Told,
     Work,
     WorkSample,
 )
@@ -55,7 +55,7 @@ KEYS = [
         "run cell status phase phases reason results closed_at variant attempt cost point order limits "
         "searches data_gone_at replaced_nodes requests",
     ),
-    (CellTerms, "expected on_demand attempts own cross_zone_gb hourly licenses requests"),
+    (CellTerms, "expected on_demand attempts own cross_zone_gb hourly licenses requests endpoint"),
     (Committed, "upfront hourly"),
     (Cost, "amount currency items unknown on_demand"),
     (Counts, "in_service starting leaving ready failed spot on_demand"),
@@ -89,11 +89,14 @@ KEYS = [
     (PlannedCell, "cell variant benchmark"),
     (PlannedStep, "step seconds points"),
     (PointPlace, "number of repeat parameters"),
-    (Prices, "currency on_demand spot volumes cross_zone_gb initialization committed"),
+    (Prices, "currency on_demand spot volumes cross_zone_gb initialization committed endpoint"),
     (Queue, "lease tries"),
     (Repair, "id node role do at number reason"),
     (Replacement, "instance_id build"),
-    (Resource, "run cell kind name planned_at created_at gone_at role instance_type zone purchase started_at disk"),
+    (
+        Resource,
+        "run cell kind name planned_at created_at gone_at role instance_type zone purchase started_at disk zones",
+    ),
     (
         Run,
         "run name at expires_at requested_by cells nodes status execution outcome closed_at ended_at "
@@ -104,12 +107,12 @@ KEYS = [
     (
         Standing,
         "desired scaled_at scaled_by seen seen_at ready_within backups max_prices market decisions ranks fixed queue "
-        "scales heals healths watched submitted digest work samples idle_since withheld repairs told drains",
+        "scales heals healths watched submitted digest work samples idle_since withheld repairs announced drains",
     ),
     (Stray, "key nearest owner since"),
     (StrayRecord, "version count named near waiting reported reports at"),
     (Target, "name ports roles load_balancer addresses security_group"),
-    (Told, "at ok_since"),
+    (Announcement, "at ok_since"),
     (Terms, "prices billing budget cells ceiling of_file"),
     (Variant, "scale values repetition"),
     (Volume, "device size_gib type iops throughput_mib snapshot initialize"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from troop.bench.definition.definition import Benchmark, Fleet
-from troop.bench.definition.limits import Limits, forbidden_types, setting
+from troop.bench.definition.limits import Limits, forbidden_data, forbidden_queue, forbidden_types, setting
 from troop.bench.definition.plan import Plan, PlannedCell
 from troop.bench.definition.problems import Place, Problem
 from troop.bench.fleets.type_facts import TypeFacts
@@ -43,7 +43,8 @@ class InstanceType:
 
 
 def over_limits(benchmark: Benchmark, plan: Plan, limits: Limits) -> list[Problem]:
-    """Lists violations of the operator's limits on nodes and instance types, regardless of other runs.
+    """Lists violations of the operator's limits on nodes, instance types, own data and queues, regardless of other
+    runs.
 
     The nodes that a run has at one time count.
 
@@ -54,7 +55,25 @@ def over_limits(benchmark: Benchmark, plan: Plan, limits: Limits) -> list[Proble
         *_too_many(plan, "max_nodes", limits.max_nodes),
         *_too_many(plan, "max_nodes_total", limits.max_nodes_total),
     ]
-    return problems + in_all_cells(benchmark, plan, lambda cell: forbidden_types(cell, limits.instance_types))
+
+    def forbidden(cell: Benchmark) -> list[Problem]:
+        return [
+            *forbidden_types(cell, limits.instance_types),
+            *forbidden_data(cell, own_data=limits.own_data),
+            *forbidden_queue(cell, queues=limits.queues),
+        ]
+
+    return problems + in_all_cells(benchmark, plan, forbidden)
+
+
+def growth_warnings(benchmark: Benchmark, limits: Limits) -> Iterator[str]:
+    """Yields a sentence about a standing fleet that cannot have all nodes that its backlog can demand."""
+    nodes = sum(fleet.grown.most for fleet in benchmark.fleets)
+    for name, most in (("max_nodes", limits.max_nodes), ("max_nodes_total", limits.max_nodes_total)):
+        if benchmark.nodes <= most < nodes:
+            more = setting(name, str(most), str(nodes))
+            yield f"scale can demand {nodes} nodes in all, of which it gets at most {most}: {more}"
+            return
 
 
 def _too_many(plan: Plan, name: str, most: int) -> Iterator[Problem]:

@@ -15,6 +15,8 @@ from troop.bench.definition import names
 from troop.bench.definition.definition import ON_DEMAND, Benchmark, Fleet, Phase, Volume
 from troop.bench.definition.limits import setting
 from troop.bench.definition.money import (
+    ENDPOINT,
+    HOURLY,
     INITIALIZATION,
     PER_SECOND,
     S3_GETS,
@@ -61,6 +63,7 @@ PAST_EXPIRY = 1800
 
 TRAFFIC, OWN = "traffic between zones, as stated", "Troop's own calls"
 LICENSE, NODE_HOUR = "license, as stated", "node-hour"
+QUEUE_ENDPOINT, ZONE_HOUR = "endpoint of the queue", "zone-hour"
 STATED, COUNTED = "as stated", "as counted"
 REQUESTS: Mapping[str, tuple[str, Decimal]] = {
     S3_GETS: ("S3 GET requests", GET),
@@ -88,6 +91,7 @@ class CellEstimate:
         hourly: the most that one node costs for an hour, by role; for standing fleets, which can be resized.
         licenses: license fee of one node for an hour, by role; without roles that have none.
         requests: as in :class:`troop.bench.definition.money.Money`.
+        endpoint: what an hour of its queue's endpoint costs in all of its zones; 0 without one.
     """
 
     cell: str
@@ -101,6 +105,7 @@ class CellEstimate:
     hourly: Mapping[str, Decimal] = field(default_factory=dict)
     licenses: Mapping[str, Decimal] = field(default_factory=dict)
     requests: Mapping[str, Decimal] = field(default_factory=dict)
+    endpoint: Decimal = ZERO
 
 
 @dataclass(frozen=True)
@@ -208,11 +213,20 @@ def cell_cost(benchmark: Benchmark, seconds: int, own: Decimal, billing: str, pr
         own: cost of Troop's own calls.
     """
     items = [item for fleet in benchmark.fleets for item in _fleet(fleet, seconds, billing, prices)]
+    if benchmark.queue:
+        items.append(endpoint_item(benchmark.zones, seconds, prices))
     items.append(Item(TRAFFIC, benchmark.money.cross_zone_gb or ZERO, "GB", prices.cross_zone_gb))
     items += requests(benchmark.money.requests, prices.currency)
     if prices.currency == USD:  # prices of these calls in other currencies are not known
         items.append(Item(OWN, Decimal(1), "cell", own))
     return costs.cost_of(items, prices.currency)
+
+
+def endpoint_item(zones: int, seconds: float, prices: Prices) -> Item:
+    """Returns the line of a queue's endpoint, which AWS bills by the started hour in each zone, however a file bills
+    its nodes.
+    """
+    return Item(QUEUE_ENDPOINT, zones * hours(billed(seconds, HOURLY)), ZONE_HOUR, prices.endpoint)
 
 
 def requests(stated: Mapping[str, Decimal], currency: str, counted: Mapping[str, int] | None = None) -> Iterator[Item]:
@@ -250,6 +264,7 @@ def _cell(cell: str, label: str, benchmark: Benchmark, billing: str, prices: Pri
         hourly=_hourly(benchmark, prices) if benchmark.standing else {},
         licenses={fleet.role: fleet.license_fee for fleet in benchmark.fleets if fleet.license_fee},
         requests=benchmark.money.requests,
+        endpoint=benchmark.zones * (prices.endpoint or ZERO) if benchmark.queue else ZERO,
     )
 
 
@@ -317,6 +332,37 @@ def credit_warnings(plan: Plan) -> Iterator[str]:
         )
 
 
+def queue_warnings(plan: Plan) -> Iterator[str]:
+    """Yields a sentence about what the estimate of a fleet with a queue leaves out."""
+    if any(planned.benchmark.queue for planned in plan.cells):
+        yield (
+            "these figures leave out the requests to SQS, about 4 a task, and a cent a GB through the endpoint of the "
+            "queue"
+        )
+
+
+def growth_warnings(plan: Plan, figures: Estimate, prices: Prices, ceiling: Decimal | None = None) -> Iterator[str]:
+    """Yields a sentence about the cost of fleets that grow with their backlog.
+
+    Args:
+        figures: of the plan.
+        prices: of the figures.
+        ceiling: the deployment's maximum cost of a run.
+    """
+    for planned in plan.cells:
+        grown = replace(planned.benchmark, fleets=tuple(fleet.grown for fleet in planned.benchmark.fleets))
+        if grown == planned.benchmark:
+            continue
+        cost = _cell(planned.cell, "", grown, figures.billing, prices).on_demand
+        nodes = sum(fleet.count for fleet in grown.fleets)
+        sentence = f"with {nodes} nodes all the time, to which scale can grow it, it would cost "
+        sentence += shown(cost, figures.currency, up=True)
+        limit = min((one for one in (figures.budget, ceiling) if one is not None), default=None)
+        if limit is not None and cost > limit:
+            sentence += f": Troop adds no nodes for which {shown(limit, figures.currency)} are not enough"
+        yield sentence
+
+
 def _with_max_price(plan: Plan) -> Iterable[Fleet]:
     every = (fleet for planned in plan.cells for fleet in planned.benchmark.fleets)
     return {(fleet.role, fleet.instance_type, fleet.max_price): fleet for fleet in every if fleet.max_price}.values()
@@ -354,6 +400,9 @@ def problems(estimate: Estimate, money: Money, ceiling: Decimal | None = None) -
                 f"set in the file: see https://aws.amazon.com/ebs/pricing (such as prices: {{{INITIALIZATION}: 0.0012}}"
             )
             remedy += ", USD a GiB of snapshot data at 100 MiB/s)"
+        elif not types and QUEUE_ENDPOINT in unpriced:
+            remedy = f"set in the file: see https://aws.amazon.com/privatelink/pricing (such as prices: {{{ENDPOINT}: "
+            remedy += "0.01}, USD an hour in one zone)"
         yield Problem(("prices",), f"of {'; '.join(unpriced)} are unknown", f"{remedy}: {phrase}")
     elif estimate.unknown_types and not money.accept_unknown_prices:
         first = estimate.unknown_types[0].split(",")[0]

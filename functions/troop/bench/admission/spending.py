@@ -9,14 +9,24 @@ from decimal import Decimal
 from math import ceil
 from typing import Any
 
-from troop.bench.admission.estimate import LICENSE, NODE_HOUR, OWN, TRAFFIC, Estimate, requests
+from troop.bench.admission.estimate import (
+    LICENSE,
+    NODE_HOUR,
+    OWN,
+    QUEUE_ENDPOINT,
+    TRAFFIC,
+    ZONE_HOUR,
+    Estimate,
+    endpoint_item,
+    requests,
+)
 from troop.bench.definition import names
 from troop.bench.definition.definition import ON_DEMAND, SPOT
 from troop.bench.definition.limits import setting
-from troop.bench.definition.money import PER_SECOND, ZERO, rounded, shown, total
+from troop.bench.definition.money import HOURLY, PER_SECOND, ZERO, rounded, shown, total
 from troop.bench.definition.problems import Problem
 from troop.bench.money import costs, prices
-from troop.bench.money.billing import billed, hours, months, seconds_between
+from troop.bench.money.billing import HOUR, billed, hours, months, seconds_between
 from troop.bench.money.costs import Cost, Item
 from troop.bench.money.prices import Prices, loading, storage
 from troop.bench.records.record import FINAL, Cell, CellStatus, Kind, Resource
@@ -46,6 +56,7 @@ class CellTerms:
         hourly: hourly cost of one node of a standing fleet, by role; empty for one of an earlier version.
         licenses: license fee of one node for an hour, by role; without roles that have none.
         requests: as in :class:`troop.bench.definition.money.Money`.
+        endpoint: hourly cost of its queue's endpoint; 0 for none.
     """
 
     expected: Decimal
@@ -56,6 +67,7 @@ class CellTerms:
     hourly: Mapping[str, Decimal] = field(default_factory=dict)
     licenses: Mapping[str, Decimal] = field(default_factory=dict)
     requests: Mapping[str, Decimal] = field(default_factory=dict)
+    endpoint: Decimal = field(default=ZERO, metadata=stored(omit=True))
 
 
 _PRICES, _FILE_PRICES = stored(encode=prices.to_document), stored("of_file", encode=prices.to_document)
@@ -122,6 +134,7 @@ def terms_of(
             {role: rounded(price) for role, price in cell.hourly.items()},
             cell.licenses,
             cell.requests,
+            rounded(cell.endpoint),
         )
         for cell in estimate.cells
     }
@@ -252,6 +265,10 @@ def _resource(terms: Terms, resource: Resource, created_at: datetime, now: datet
             yield Item(f"{role}, {name}", size * gib_months, unit, month)
         for name, unit, loaded, price in loading(terms.prices, disk.size_gib, disk.initialization_mib):
             yield Item(f"{role}, {name}", loaded, unit, price)
+    elif resource.kind is Kind.ENDPOINT and resource.zones:
+        yield endpoint_item(resource.zones, seconds, terms.prices)
+    elif resource.kind is Kind.ENDPOINT:
+        yield Item(f"{QUEUE_ENDPOINT}, {UNKNOWN} zones", hours(billed(seconds, HOURLY)), ZONE_HOUR, None)
     elif resource.kind is Kind.VOLUME:
         yield Item(f"{role}, storage {UNKNOWN}", months(billed(seconds, PER_SECOND)), "volume-month", None)
 
@@ -313,25 +330,63 @@ def too_many_nodes(terms: Terms, desired: Mapping[str, int], role: str, spent: D
         spent: cost so far.
         left: seconds until it expires.
     """
-    hourly = {name: price for cell in terms.cells.values() for name, price in cell.hourly.items()}
-    time = hours(max(int(left), 0))
-    cost = {name: count * hourly.get(name, ZERO) * time for name, count in desired.items()}
-    limit = terms.limit
-    if limit is None or not cost.get(role) or spent + total(cost.values()) <= limit:
+    price, limit = _hourly(terms).get(role, ZERO), terms.limit
+    time, cost = hours(max(int(left), 0)), expected_until(terms, desired, spent, left)
+    if limit is None or not desired[role] * price * time or cost <= limit:
         return None
-    others = total(amount for name, amount in cost.items() if name != role)
-    most = max(0, int((limit - spent - others) // (hourly[role] * time)))
-    currency = terms.prices.currency
-    total_cost = spent + total(cost.values())
-    if terms.limit == terms.budget:
-        which = f"its budget is {shown(limit, currency)}"
-    else:
-        which = setting("max_run_cost", shown(limit, currency), str(ceil(total_cost)))
+    most = max(0, desired[role] - ceil((cost - limit) / (price * time)))
     allowed = (
-        f"at most {most}: as requested, it is expected to cost {shown(total_cost, currency, up=True)} until it "
-        f"expires, but {which}"
+        f"at most {most}: as requested, it is expected to cost {shown(cost, terms.prices.currency, up=True)} until it "
+        f"expires, but {_limit(terms, limit, cost)}"
     )
     return Problem(("count",), f"is {desired[role]}", allowed)
+
+
+def too_long(terms: Terms, desired: Mapping[str, int], spent: Decimal, left: float) -> Problem | None:
+    """Returns why a standing fleet must not live so long: its expected cost would exceed its limit, see
+    :attr:`Terms.limit`. None if it fits, or without a limit.
+
+    Args:
+        desired: desired number of nodes by role.
+        spent: cost so far.
+        left: seconds from now until its new end.
+    """
+    limit, cost = terms.limit, expected_until(terms, desired, spent, left)
+    if limit is None or cost <= limit:
+        return None
+    an_hour = expected_until(terms, desired, ZERO, HOUR)
+    most = int((limit - spent) / an_hour * HOUR) if an_hour and limit > spent else 0
+    currency = terms.prices.currency
+    allowed = (
+        f"at most {most // HOUR} h {most % HOUR // 60} min from now: with {shown(an_hour, currency, up=True)} an hour, "
+        f"it is expected to cost {shown(cost, currency, up=True)}, but {_limit(terms, limit, cost)}"
+    )
+    return Problem(("expires_at",), f"is {int(left) // HOUR} h {int(left) % HOUR // 60} min from now", allowed)
+
+
+def expected_until(terms: Terms, desired: Mapping[str, int], spent: Decimal, left: float) -> Decimal:
+    """Computes what a standing fleet is expected to have cost at its end, with its backups in place of spot.
+
+    Args:
+        desired: desired number of nodes by role, until then.
+        spent: cost so far.
+        left: seconds from now.
+    """
+    hourly, time = _hourly(terms), hours(max(int(left), 0))
+    nodes = total(count * hourly.get(role, ZERO) for role, count in desired.items())
+    return spent + (nodes + total(cell.endpoint for cell in terms.cells.values())) * time
+
+
+def _hourly(terms: Terms) -> dict[str, Decimal]:
+    return {role: price for cell in terms.cells.values() for role, price in cell.hourly.items()}
+
+
+def _limit(terms: Terms, limit: Decimal, cost: Decimal) -> str:
+    """Returns a phrase about a limit that a cost exceeds."""
+    currency = terms.prices.currency
+    if limit == terms.budget:
+        return f"its budget is {shown(limit, currency)}"
+    return setting("max_run_cost", shown(limit, currency), str(ceil(cost)))
 
 
 def _launched(cell: Cell) -> datetime | None:

@@ -18,7 +18,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from troop.bench.aws.price_cache import PriceCache
 from troop.bench.aws.price_list import PriceList
 from troop.bench.aws.spot_prices import read_spot_prices
-from troop.bench.definition.money import committed_of, exact
+from troop.bench.definition.money import ENDPOINT, committed_of, exact
 from troop.bench.money.prices import CROSS_ZONE_GB, Prices, VolumePrice
 from troop.shared.formatting import USD
 
@@ -51,7 +51,12 @@ class PriceBook:
     longest_seconds: float = LONGEST_SECONDS
 
     def read(
-        self, types: Collection[str], spot: Mapping[str, Collection[str]], volumes: Collection[str]
+        self,
+        types: Collection[str],
+        spot: Mapping[str, Collection[str]],
+        volumes: Collection[str],
+        *,
+        endpoint: bool = False,
     ) -> tuple[Prices, list[str]]:
         """Returns the known prices, and why others are missing.
 
@@ -59,13 +64,15 @@ class PriceBook:
             types: instance types whose on-demand price is needed.
             spot: instance types whose spot price is needed, each with its zones.
             volumes: types of volumes.
+            endpoint: whether the price of an interface endpoint is needed.
         """
         now = self.clock()
+        every = (*types, *volumes, *([ENDPOINT] if endpoint else []))
         try:
-            cached = self.cache.read([*types, *volumes, *(_SPOT + name for name in spot)], now)
+            cached = self.cache.read([*every, *(_SPOT + name for name in spot)], now)
         except _FAILURES:
             cached = {}
-        missing = {name: name for name in (*types, *volumes) if name not in cached}
+        missing = {name: name for name in every if name not in cached}
         stale = [name for name, zones in spot.items() if not set(zones) <= set(cached.get(_SPOT + name, {}))]
         fetched, why = self._fetch(missing, volumes, {name: spot[name] for name in stale}, now)
         prices = cached | fetched
@@ -73,12 +80,13 @@ class PriceBook:
         by_zone = {name: _decimals(prices[_SPOT + name]) for name in spot if prices.get(_SPOT + name)}
         volume_prices = {name: _volume(prices[name]) for name in volumes if name in prices}
         return Prices(
-            currency=self._currency(prices[name]["currency"] for name in (*types, *volumes) if name in prices),
+            currency=self._currency(prices[name]["currency"] for name in every if name in prices),
             on_demand=on_demand,
             spot=by_zone,
             volumes=volume_prices,
             cross_zone_gb=None if self._currency(()) == YUAN else CROSS_ZONE_GB,
             committed={name: by_term for name in types if name in prices and (by_term := committed_of(prices[name]))},
+            endpoint=exact(prices[ENDPOINT]["amount"]) if ENDPOINT in prices else None,
         ), why
 
     def _currency(self, currencies: Iterable[str]) -> str:
@@ -96,7 +104,8 @@ class PriceBook:
         listed: dict[Future[Any], str] = {}
         if self.price_list is not None:
             for name in names:
-                listed[pool.submit(self._volume if name in volumes else self._instance, name)] = name
+                read = self._volume if name in volumes else self._endpoint if name == ENDPOINT else self._instance
+                listed[pool.submit(read, name)] = name
         prices = pool.submit(self._spot, spot, now) if spot else None
         done, late = wait([*listed, *([prices] if prices else [])], timeout=self.longest_seconds)
         pool.shutdown(wait=False, cancel_futures=True)
@@ -125,6 +134,11 @@ class PriceBook:
             return None
         by_term = {term: {"upfront": one.upfront, "hourly": one.hourly} for term, one in price.committed.items()}
         return {"amount": price.amount, "currency": price.currency, **by_term}
+
+    def _endpoint(self, _: str) -> dict[str, Any] | None:
+        assert self.price_list is not None
+        price = self.price_list.endpoint()
+        return None if price is None else {"amount": price.amount, "currency": price.currency}
 
     def _volume(self, name: str) -> dict[str, Any] | None:
         assert self.price_list is not None

@@ -1,4 +1,4 @@
-"""Reads AWS's Price List: the prices of instances, on demand and reserved, and of volumes in a region.
+"""Reads AWS's Price List: the prices of instances, on demand and reserved, of volumes and of endpoints in a region.
 
 :func:`troop.bench.money.prices.region_of_list` says which region serves it.
 """
@@ -19,6 +19,7 @@ _PAGES = 3
 """The most pages of an answer, each of at most 100 products; a type has one, or a few."""
 
 _INSTANCE = re.compile(r"([A-Z0-9]+-)?BoxUsage(:.*)?")
+_ENDPOINT = re.compile(r"([A-Z0-9]+-)?VpcEndpoint-Hours")
 _GIB_IN_MIB = 1024
 _LISTED = {"io1": "piops"}
 """Types of volumes that have another name in the price list."""
@@ -98,10 +99,24 @@ class PriceList:
             gib.currency,
         )
 
-    def _products(self, attributes: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
+    def endpoint(self) -> Priced | None:
+        """Returns the price of an hour of an interface endpoint in one zone; None if the list does not have it.
+
+        Raises:
+            ClientError, BotoCoreError: the service does not answer.
+        """
+        filters = {"productFamily": "VpcEndpoint", "regionCode": self.region}
+        prices = (
+            _price(product)
+            for product in self._products(filters, "AmazonVPC")
+            if _ENDPOINT.fullmatch(_attribute(product, "usagetype"))
+        )
+        return next((price for price in prices if price is not None and price.amount > 0), None)
+
+    def _products(self, attributes: Mapping[str, str], service: str = "AmazonEC2") -> Iterator[Mapping[str, Any]]:
         filters = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in attributes.items()]
         pages = self.client.get_paginator("get_products").paginate(
-            ServiceCode="AmazonEC2", Filters=filters, FormatVersion="aws_v1", PaginationConfig={"PageSize": 100}
+            ServiceCode=service, Filters=filters, FormatVersion="aws_v1", PaginationConfig={"PageSize": 100}
         )
         for number, page in enumerate(pages, 1):
             yield from (json.loads(product) for product in page["PriceList"])

@@ -228,6 +228,11 @@ class Fleet:
         """The most nodes at a time: while spot nodes replace those of a standing fleet's backup, both exist."""
         return self.count + surge(self.count) if self.backup else self.count
 
+    @property
+    def grown(self) -> Fleet:
+        """The fleet with the most nodes that its backlog can demand."""
+        return replace(self, count=max(self.count, self.scale.most)) if self.scale else self
+
 
 def surge(count: int) -> int:
     """Computes how many spot nodes a standing fleet with a backup group may have beyond its count at a time: a fifth,
@@ -513,6 +518,12 @@ class Benchmark:
     def rebalances(self) -> bool:
         """Whether Auto Scaling may move nodes to other zones: in a standing fleet, unless each node has its place."""
         return self.standing and not self.ranks
+
+    @property
+    def zones(self) -> int:
+        """Number of availability zones of all fleets together, as far as the file says them."""
+        named = {zone for fleet in self.fleets for zone in fleet.zone_names[: fleet.zones]}
+        return max(len(named), *(fleet.zones for fleet in self.fleets))
 
     @property
     def nodes(self) -> int:

@@ -25,6 +25,7 @@ class Limits:
         snapshots: ids of the snapshots that files may name; ``*`` for all of the account.
         targets: what nodes may reach if a file names it, as in the settings.
         own_data: whether scripts may create objects to measure with.
+        queues: whether standing fleets may have a queue.
     """
 
     max_nodes: int
@@ -35,6 +36,7 @@ class Limits:
     snapshots: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     own_data: bool = False
+    queues: bool = False
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Limits:
@@ -49,6 +51,7 @@ class Limits:
             settings.allowed_snapshots,
             settings.allowed_targets,
             settings.own_data,
+            settings.queues,
         )
 
 
@@ -79,6 +82,13 @@ def forbidden_data(benchmark: Benchmark, *, own_data: bool) -> list[Problem]:
     if own_data or not benchmark.own_data:
         return []
     return [Problem(("own_data",), "is true", f"false: {setting('own_data', 'false', 'true')}")]
+
+
+def forbidden_queue(benchmark: Benchmark, *, queues: bool) -> list[Problem]:
+    """Lists the request for a queue, if the deployment does not allow it."""
+    if queues or not benchmark.queue:
+        return []
+    return [Problem(("queue",), "is set", f"left out: {setting('queues', 'false', 'true')}")]
 
 
 def forbidden_types(benchmark: Benchmark, globs: tuple[str, ...]) -> list[Problem]:

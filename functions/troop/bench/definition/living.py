@@ -230,7 +230,7 @@ class Repair:
 
 
 @dataclass(frozen=True)
-class Told:
+class Announcement:
     """A finding that people were told of.
 
     Attributes:

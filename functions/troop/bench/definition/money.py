@@ -24,9 +24,10 @@ BILLED = (S3_GETS, S3_PUTS)
 """Kinds of requests that scripts send, and AWS bills."""
 STORAGE = ("gp3", "gp2", "io1", "io2", "st1", "sc1")
 INITIALIZATION = "initialization"
-OTHERS = (*STORAGE, CROSS_ZONE, INITIALIZATION)
-"""Items besides instance types whose price a file can set: a GiB-month of storage, a GB between zones, and a GiB of a
-snapshot's data that EBS loads at 100 MiB/s.
+ENDPOINT = "endpoint"
+OTHERS = (*STORAGE, CROSS_ZONE, INITIALIZATION, ENDPOINT)
+"""Items besides instance types whose price a file can set: a GiB-month of storage, a GB between zones, a GiB of a
+snapshot's data that EBS loads at 100 MiB/s, and an hour of the endpoint of a fleet's queue in one zone.
 """
 
 TERMS = {"1y": 365 * 24, "3y": 3 * 365 * 24}

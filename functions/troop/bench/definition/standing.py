@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from troop.bench.definition.definition import ON_DEMAND, SPOT, surge
 from troop.bench.definition.limits import setting
-from troop.bench.definition.living import Heal, Health, Queue, Repair, RoleDigest, Scale, Told, WorkSample
+from troop.bench.definition.living import Announcement, Heal, Health, Queue, Repair, RoleDigest, Scale, WorkSample
 from troop.bench.definition.problems import BadBenchmarkError, Problem
 from troop.bench.definition.roster import Node
 from troop.shared.codec import stored
@@ -96,7 +96,7 @@ class Standing:
         idle_since: of roles that scale, since when fewer nodes have been enough.
         withheld: of roles that should have more nodes, why they do not.
         repairs: those of the last hour, and the last one of each node, in order.
-        told: findings that people were told of, by ``<role>/<check>``.
+        announced: findings that people were told of, by ``<role>/<check>``.
         drains: by node that is to take no more tasks, since when.
     """
 
@@ -126,7 +126,7 @@ class Standing:
     idle_since: Mapping[str, datetime] = field(default_factory=dict, metadata=_OMIT)
     withheld: Mapping[str, str] = field(default_factory=dict, metadata=_OMIT)
     repairs: tuple[Repair, ...] = field(default=(), metadata=_OMIT)
-    told: Mapping[str, Told] = field(default_factory=dict, metadata=_OMIT)
+    announced: Mapping[str, Announcement] = field(default_factory=dict, metadata=_OMIT)
     drains: Mapping[str, datetime] = field(default_factory=dict, metadata=_OMIT)
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import MISSING, fields
-from typing import Annotated, Any, get_type_hints
+from decimal import Decimal
+from typing import Annotated, Any, ClassVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from troop.bench.definition.definition import identity
 from troop.bench.definition.keys import Checked, bounded, text
+from troop.bench.definition.money import number
 
 
 class Description(str):
@@ -50,9 +53,14 @@ def described(accepted: Checked | str, text: str, more: str = "", **options: Any
 
 
 class Part(BaseModel):
-    """Refuses unknown keys: the base of each part of the file."""
+    """Refuses unknown keys: the base of each part of the file.
+
+    Attributes:
+        elsewhere: by keys that only a file of another kind has, what they must be here.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    elsewhere: ClassVar[Mapping[str, str]] = {}
 
 
 def model_of(kind: type[Any]) -> Any:
@@ -62,7 +70,9 @@ def model_of(kind: type[Any]) -> Any:
     for one in fields(kind):
         if "key" in one.metadata:
             meaning, checked, more = one.metadata["key"]
-            options = {} if one.default is MISSING else {"default": one.default}
+            options: dict[str, Any] = {} if one.default is MISSING else {"default": one.default}
+            if isinstance(one.default, Decimal):  # pydantic's schema would have it as text
+                options["json_schema_extra"] = {"default": number(one.default)}
             options |= {"alias": name} if (name := one.metadata["stored"]["key"]) else {}
             keys[one.name] = Annotated[hints[one.name], checked], described(checked, meaning, more, **options)
     return create_model(kind.__name__, __base__=Part, **keys)

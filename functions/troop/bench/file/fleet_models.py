@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import ConfigDict
 
@@ -12,13 +13,14 @@ from troop.bench.definition.definition import ON_DEMAND, SPOT, Benchmark, Fleet,
 from troop.bench.definition.keys import BOOLEAN, FILE, ROLE, duration, one_of, seconds, text
 from troop.bench.definition.money import STORAGE, Price
 from troop.bench.definition.standing import SETUP
-from troop.bench.file import money_keys
+from troop.bench.file import living, money_keys
 from troop.bench.file.fields import PARAMETER, Part, described
 from troop.bench.file.models import (
     ARTIFACTS,
     BENCHMARK,
     BUCKET,
     BUCKETS,
+    LONGEST_RUN,
     MOST_FLEETS,
     PARAMETERS,
     TARGET,
@@ -31,7 +33,7 @@ from troop.bench.file.points import KEY
 
 _DESCRIPTION = text(1000)
 _BACKUP = one_of(ON_DEMAND)
-_EXPIRES, _TIMEOUT = duration("10m", "24h"), duration("1s", "2h")
+_EXPIRES, _TIMEOUT = duration("10m", LONGEST_RUN), duration("1s", "2h")
 
 
 def _without_keys_of_benchmarks(schema: dict[str, Any]) -> None:
@@ -44,6 +46,7 @@ class StandingIn(FleetIn):
 
     # relations.fleet_file_problems refuses these keys with a reason, which helps more than "is not known".
     model_config = ConfigDict(json_schema_extra=_without_keys_of_benchmarks)
+    elsewhere: ClassVar[Mapping[str, str]] = {}
 
     backup: Annotated[str | None, _BACKUP] = described(
         _BACKUP,
@@ -57,9 +60,20 @@ class StandingIn(FleetIn):
         "By default true, and false with `ranks`. Troop refuses to scale other roles.",
         default=None,
     )
+    health: living.HealthIn | None = living.HEALTH
+    work: living.WorkIn | None = living.WORK
+    heal: living.HealIn | None = living.HEAL
+    scale: living.ScaleIn | None = living.SCALE
 
     def build(self, role: str) -> Fleet:
-        return replace(super().build(role), backup=self.backup if self.purchase == SPOT else None)
+        return replace(
+            super().build(role),
+            backup=self.backup if self.purchase == SPOT else None,
+            health=self.health and self.health.build(),
+            work=self.work and self.work.build(),
+            heal=self.heal and self.heal.build(),
+            scale=self.scale and self.scale.build(),
+        )
 
 
 class FleetFileIn(Part):
@@ -93,6 +107,7 @@ class FleetFileIn(Part):
         "A replacement takes the rank of the lost node.",
         default=False,
     )
+    queue: living.QueueOrTrue = living.QUEUE
     parameters: dict[Annotated[str, KEY], Annotated[Any, PARAMETER]] = PARAMETERS
     artifacts: list[ArtifactIn] = ARTIFACTS
     buckets: list[Annotated[str, BUCKET]] = BUCKETS
@@ -109,8 +124,9 @@ class FleetFileIn(Part):
         default=None,
     )
     prices: dict[Annotated[str, money_keys.PRICED_IN_FLEETS], Annotated[Price, money_keys.PRICE]] = described(
-        f"a mapping of instance types to {money_keys.PRICE.allowed}; and of {', '.join(STORAGE)} (a GiB-month) and "
-        "initialization (a GiB of a snapshot at 100 MiB/s) to a number",
+        f"a mapping of instance types to {money_keys.PRICE.allowed}; and of {', '.join(STORAGE)} (a GiB-month), "
+        "initialization (a GiB of a snapshot at 100 MiB/s) and endpoint (an hour of the queue's endpoint in one zone) "
+        "to a number",
         "Your own prices, such as contract prices",
         money_keys.USE,
         default={},
@@ -144,6 +160,7 @@ class FleetFileIn(Part):
             standing=True,
             ranks=self.ranks,
             targets=tuple(target.build(name) for name, target in self.targets.items()),
+            queue=self.queue and self.queue.build(),
         )
 
     def _is_fixed(self, fleet: StandingIn) -> bool:

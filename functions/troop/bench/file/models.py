@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from troop.bench.definition.baseline import on_same_nodes, paired
 from troop.bench.definition.definition import (
@@ -43,6 +43,7 @@ from troop.bench.definition.planned_fault import MOST_FAULTS
 from troop.bench.file import money_keys
 from troop.bench.file.allowed_values import ALLOWED
 from troop.bench.file.fields import PARAMETER, VALUE, Part, described, model_of, plain_values, values
+from troop.bench.file.living import ONLY_IN_FLEETS
 from troop.bench.file.phase_limits import MOST_LIMITS, LimitIn
 from troop.bench.file.planned_faults import FaultIn
 from troop.bench.file.points import KEY, POINTS
@@ -135,6 +136,8 @@ class VolumeIn(model_of(Volume)):  # type: ignore[misc]
 
 class FleetIn(model_of(Fleet)):  # type: ignore[misc]
     """The nodes of one role: instances of one type, in subnets without a route to the internet."""
+
+    elsewhere: ClassVar[Mapping[str, str]] = ONLY_IN_FLEETS
 
     fallback_types: list[Annotated[str, INSTANCE_TYPE]] = described(
         "a list of at most 4 types",
@@ -402,6 +405,10 @@ class TrafficIn(Part):
 
 class BenchmarkIn(Part):
     """A benchmark: fleets of nodes, the phases they run together, and the parameters of their scripts."""
+
+    elsewhere: ClassVar[Mapping[str, str]] = {
+        "queue": "left out: only standing fleets have a queue (`troop fleet`); the phases of a benchmark are its work"
+    }
 
     name: Annotated[str, BENCHMARK] = described(BENCHMARK, "Name of the benchmark")
     description: Annotated[str, _DESCRIPTION] = described(_DESCRIPTION, "What it measures, for readers", default="")

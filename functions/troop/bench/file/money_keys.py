@@ -11,6 +11,7 @@ from troop.bench.definition.keys import Checked, amount, matching, one_of
 from troop.bench.definition.money import (
     BILLINGS,
     CROSS_ZONE,
+    ENDPOINT,
     INITIALIZATION,
     OTHERS,
     PER_SECOND,
@@ -21,16 +22,19 @@ from troop.bench.definition.money import (
 )
 from troop.bench.definition.problems import Problem
 
-PRICED = matching(
-    rf"{INSTANCE_TYPE.schema['pattern'][4:-2]}|{'|'.join(OTHERS)}",
-    f"an EC2 instance type, such as c7g.large, or one of {', '.join(OTHERS)}",
-)
-_IN_FLEETS = tuple(name for name in OTHERS if name != CROSS_ZONE)
-PRICED_IN_FLEETS = Checked(  # accepts CROSS_ZONE, too: fleet_file_problems refuses it with the reason
-    PRICED.parse,
-    f"an EC2 instance type, such as c7g.large, or one of {', '.join(_IN_FLEETS)}",
-    matching(rf"{INSTANCE_TYPE.schema['pattern'][4:-2]}|{'|'.join(_IN_FLEETS)}", "").schema,
-)
+
+def _priced(without: str) -> Checked:
+    """Accepts instance types and the other items with a price. Leaves out one of these in what it says; the checks of
+    relations refuse that one with the reason.
+    """
+    kinds = INSTANCE_TYPE.schema["pattern"][4:-2]
+    listed = [name for name in OTHERS if name != without]
+    allowed = f"an EC2 instance type, such as c7g.large, or one of {', '.join(listed)}"
+    every = matching(rf"{kinds}|{'|'.join(OTHERS)}", allowed)
+    return Checked(every.parse, allowed, matching(rf"{kinds}|{'|'.join(listed)}", "").schema)
+
+
+PRICED, PRICED_IN_FLEETS = _priced(ENDPOINT), _priced(CROSS_ZONE)
 BUDGET, GIGABYTES, BILLING = amount(0, 10_000_000), amount(0, 1_000_000_000), one_of(*BILLINGS)
 REQUESTS = amount(0, 1_000_000_000_000)
 _HOUR = amount(0, 100_000)
@@ -117,8 +121,19 @@ def build_money(
 
 
 def problems(prices: Mapping[str, Price]) -> Iterator[Problem]:
-    """Lists mappings for storage, traffic and initialization, which have one price only."""
-    others = {CROSS_ZONE: "USD a GB", INITIALIZATION: "USD a GiB of snapshot data at 100 MiB/s"}
+    """Lists the problems of prices in a benchmark's file, which has no queue."""
+    if ENDPOINT in prices:
+        yield Problem(("prices", ENDPOINT), "is set", "left out: only standing fleets have a queue with an endpoint")
+    yield from _mappings({name: price for name, price in prices.items() if name != ENDPOINT})
+
+
+def _mappings(prices: Mapping[str, Price]) -> Iterator[Problem]:
+    """Yields mappings for what has one price only."""
+    others = {
+        CROSS_ZONE: "USD a GB",
+        INITIALIZATION: "USD a GiB of snapshot data at 100 MiB/s",
+        ENDPOINT: "USD an hour in one zone",
+    }
     units = dict.fromkeys(OTHERS, "USD a GiB-month") | others
     for name in OTHERS:
         price = prices.get(name)
@@ -130,4 +145,4 @@ def fleet_file_problems(prices: Mapping[str, Price]) -> Iterator[Problem]:
     """Lists the problems of prices in a standing fleet's file, which has no price for traffic between zones."""
     if CROSS_ZONE in prices:
         yield Problem(("prices", CROSS_ZONE), "is set", "left out: Troop does not count the traffic of standing fleets")
-    yield from problems({name: price for name, price in prices.items() if name != CROSS_ZONE})
+    yield from _mappings({name: price for name, price in prices.items() if name != CROSS_ZONE})

@@ -11,7 +11,7 @@ from troop.bench.definition import names
 from troop.bench.definition.definition import AROUND, CLUSTER, MOST_POINTS, READ, SPOT, SPREAD, WARM_UP, Benchmark
 from troop.bench.definition.keys import written
 from troop.bench.definition.problems import Place, Problem
-from troop.bench.file import allowed_values, money_keys, phase_limits, planned_faults, points, searches
+from troop.bench.file import allowed_values, living, money_keys, phase_limits, planned_faults, points, searches
 from troop.bench.file.fleet_models import FleetFileIn, StandingIn
 from troop.bench.file.models import (
     MOST_FLEETS,
@@ -69,6 +69,7 @@ def fleet_file_problems(fleet: FleetFileIn, files: Collection[str] | None) -> li
     return [
         *_fleets(fleet),
         *_setup(fleet, files),
+        *living.file_problems(fleet, files),
         *_lists(fleet),
         *_standing_expiry(fleet),
         *money_keys.fleet_file_problems(fleet.prices),
@@ -198,9 +199,11 @@ def _too_many_choices(benchmark: BenchmarkIn) -> Iterator[Problem]:
 def _placement(place: Place, fleet: FleetIn) -> Iterator[Problem]:
     if fleet.placement == CLUSTER and fleet.zones > 1:
         yield Problem((*place, "zones"), f"is {fleet.zones}", "1 with placement: cluster, which is within one zone")
-    if fleet.placement == SPREAD and fleet.count > fleet.zones * MOST_SPREAD:
-        allowed = f"with a count of at most {fleet.zones * MOST_SPREAD}: {MOST_SPREAD} in each of its zones"
-        yield Problem((*place, "placement"), f"is {SPREAD!r} for {fleet.count} nodes", allowed)
+    scale = fleet.scale if isinstance(fleet, StandingIn) else None
+    most, key = (scale.most, "scale.max") if scale else (fleet.count, "count")
+    if fleet.placement == SPREAD and most > fleet.zones * MOST_SPREAD:
+        allowed = f"with a {key} of at most {fleet.zones * MOST_SPREAD}: {MOST_SPREAD} in each of its zones"
+        yield Problem((*place, "placement"), f"is {SPREAD!r} for {most} nodes", allowed)
 
 
 def _standing(place: Place, fleet: StandingIn) -> Iterator[Problem]:
@@ -214,6 +217,7 @@ def _standing(place: Place, fleet: StandingIn) -> Iterator[Problem]:
     if len(fleet.zone_names) > fleet.zones:
         allowed = f"{fleet.zones} zones: a standing fleet waits for capacity, and tries no others"
         yield Problem((*place, "zone_names"), f"names {len(fleet.zone_names)}", allowed)
+    yield from living.problems(place, fleet)
 
 
 def _gp3(place: Place, volume: VolumeIn) -> Iterator[Problem]:

@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 
 from troop.bench.definition.keys import NotAllowedError
 from troop.bench.definition.problems import MOST_PROBLEMS, Place, Problem, shown
-from troop.bench.file.fields import Description
+from troop.bench.file.fields import Description, Part
 from troop.shared.values import spelling
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -44,7 +44,10 @@ def _problem(error: Mapping[str, Any], model: type[BaseModel]) -> Problem:
         case "missing":
             return Problem(place, "is missing", f"set ({_description(place, model)})")
         case "extra_forbidden":
-            return Problem(place, "is not known", spelling(str(place[-1]), _fields(_inner(place[:-1], model))))
+            part, key = _inner(place[:-1], model), str(place[-1])
+            if issubclass(part, Part) and (why := part.elsewhere.get(key)):
+                return Problem(place, "is set", why)
+            return Problem(place, "is not known", spelling(key, _fields(part)))
         case kind if kind in _KINDS:
             return Problem(place, description, _KINDS[kind])
         case "value_error" if isinstance(error["ctx"]["error"], NotAllowedError):

@@ -100,7 +100,10 @@ class Estimating:
         spot = {kind for fleet in fleets if fleet.is_spot for kind in fleet.types}
         volumes = {ROOT_VOLUME} | {volume.type for fleet in fleets for volume in fleet.volumes}
         listed, why = self.book.read(
-            sorted(types), {name: offers[name].zones for name in sorted(spot)}, sorted(volumes)
+            sorted(types),
+            {name: offers[name].zones for name in sorted(spot)},
+            sorted(volumes),
+            endpoint=any(planned.benchmark.queue for planned in plan.cells),
         )
         book = listed.completed_by(money)
         file_prices = listed.replaced_by(money) if money.prices or money.other_prices else None
@@ -115,6 +118,8 @@ class Estimating:
             *estimates.price_warnings(plan, book),
             *estimates.traffic_warnings(plan),
             *estimates.credit_warnings(plan),
+            *estimates.queue_warnings(plan),
+            *estimates.growth_warnings(plan, expected, book, ceiling),
             *quotas.warnings(plan, vcpus, values),
             *design_warnings(plan),
             *(["these figures take the dearest instance type of each fleet"] if _has_fallbacks(plan) else ()),

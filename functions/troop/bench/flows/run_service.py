@@ -28,7 +28,7 @@ from troop.bench.aws.unit_requests import UnitRequests
 from troop.bench.definition import names
 from troop.bench.definition.cell_order import in_start_order
 from troop.bench.definition.definition import AROUND, Benchmark, to_document
-from troop.bench.definition.limits import Limits, forbidden_data, no_room, setting
+from troop.bench.definition.limits import Limits, no_room, setting
 from troop.bench.definition.plan import Plan, to_plan_document
 from troop.bench.definition.problems import BadBenchmarkError, Problem
 from troop.bench.definition.standing import Standing
@@ -290,7 +290,6 @@ class RunService:
             named = {fleet.image for cell in cells for fleet in cell.fleets if fleet.image is not None}
             images = read_images(self.ec2, self.ssm, named)
             problems += admission.in_all_cells(benchmark, plan, lambda cell: unusable_images(cell, images, offers))
-        problems += admission.in_all_cells(benchmark, plan, lambda cell: forbidden_data(cell, own_data=limits.own_data))
         problems += self._problems_of_snapshots(benchmark, plan, limits.snapshots)
         problems += self._problems_of_units(benchmark, plan)
         balancers, wrong_targets = self._targets(benchmark, plan, limits.targets)
@@ -309,7 +308,8 @@ class RunService:
             raise BadBenchmarkError(problems)
         judged = self.estimating.judge(plan, benchmark.money, offers, limits.max_run_cost)
         used = {name: one for name, one in images.items() if not isinstance(one, str)}
-        judged = replace(judged, images=used, balancers=balancers)
+        growth = admission.growth_warnings(benchmark, limits)
+        judged = replace(judged, images=used, balancers=balancers, warnings=(*judged.warnings, *growth))
         room = self._room(plan)
         return replace(judged, problems=(*judged.problems, room)) if room else judged
 

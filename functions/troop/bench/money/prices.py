@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from troop.bench.definition.definition import SPOT
-from troop.bench.definition.money import CROSS_ZONE, INITIALIZATION, STORAGE, Committed, Money
+from troop.bench.definition.money import CROSS_ZONE, ENDPOINT, INITIALIZATION, STORAGE, Committed, Money
 from troop.shared import codec
 from troop.shared.codec import stored
 from troop.shared.formatting import USD
@@ -79,6 +79,7 @@ class Prices:
         initialization: of a GiB of a snapshot's data that EBS loads at 100 MiB/s; None if unknown. AWS's own is not
             read: its name in the price list is not documented.
         committed: of nodes that are reserved or covered by a savings plan, by instance type and term.
+        endpoint: of an hour of an interface endpoint in one zone; None if unknown, or not needed.
     """
 
     currency: str = field(default=USD, metadata=_REQUIRED)
@@ -88,6 +89,7 @@ class Prices:
     cross_zone_gb: Decimal | None = None
     initialization: Decimal | None = None
     committed: Mapping[str, Mapping[str, Committed]] = field(default_factory=dict)
+    endpoint: Decimal | None = field(default=None, metadata=stored(omit=True))
 
     def hour(self, instance_type: str, purchase: str, zone: str | None = None) -> Decimal | None:
         """Returns the hourly price of one node; None if unknown. Without a zone, the highest spot price applies."""
@@ -114,6 +116,7 @@ class Prices:
                 volumes[name] = replace(own, gib=price)
         cross_zone = money.other_prices.get(CROSS_ZONE) or None
         initialization = money.other_prices.get(INITIALIZATION) or None
+        endpoint = money.other_prices.get(ENDPOINT) or None
         return replace(
             self,
             on_demand={**on_demand, **self.on_demand},
@@ -122,6 +125,7 @@ class Prices:
             cross_zone_gb=cross_zone if self.cross_zone_gb is None else self.cross_zone_gb,
             initialization=initialization if self.initialization is None else self.initialization,
             committed=_merged(_committed(money), self.committed),
+            endpoint=endpoint if self.endpoint is None else self.endpoint,
         )
 
     def replaced_by(self, money: Money) -> Prices:
@@ -141,6 +145,7 @@ class Prices:
             cross_zone_gb=money.other_prices.get(CROSS_ZONE, self.cross_zone_gb),
             initialization=money.other_prices.get(INITIALIZATION, self.initialization),
             committed=_merged(self.committed, _committed(money)),
+            endpoint=money.other_prices.get(ENDPOINT, self.endpoint),
         )
 
 

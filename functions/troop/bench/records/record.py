@@ -94,6 +94,7 @@ class Resource:
         purchase: of an instance: ``on-demand`` or ``spot``.
         started_at: when EC2 launched an instance.
         disk: of a volume.
+        zones: number of zones of an endpoint.
     """
 
     run: str
@@ -109,6 +110,7 @@ class Resource:
     purchase: str | None = None
     started_at: datetime | None = None
     disk: Disk | None = None
+    zones: int | None = field(default=None, metadata=_OMIT)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from troop.bench.admission.estimate import (
     BOOT,
     MOST_BETWEEN,
     OWN,
+    QUEUE_ENDPOINT,
     REQUESTS,
     TRAFFIC,
     Estimate,
@@ -30,7 +31,8 @@ from troop.bench.admission.estimate import (
 )
 from troop.bench.admission.overhead_cost import overhead_cost
 from troop.bench.definition.definition import ON_DEMAND, SPOT, Benchmark, Between, Fleet, Phase, Point, Volume
-from troop.bench.definition.money import BILLINGS, HOURLY, S3_GETS, S3_PUTS, Committed, Money, Price
+from troop.bench.definition.living import Queue, Scale
+from troop.bench.definition.money import BILLINGS, ENDPOINT, HOURLY, S3_GETS, S3_PUTS, Committed, Money, Price, shown
 from troop.bench.definition.plan import Plan, PlannedCell, Variant
 from troop.bench.measuring.verdicts import GRACE
 from troop.bench.money import prices as books
@@ -47,6 +49,7 @@ PRICES = Prices(
     volumes={"gp3": GP3, "io2": IO2, "io1": IO1, "st1": VolumePrice(D("0.045"))},
     cross_zone_gb=D("0.02"),
 )
+WITH_ENDPOINT = replace(PRICES, endpoint=D("0.01"))
 HOUR = Phase("measure", ("servers",), "m.sh", 7200, measured=3600 - BOOT - BETWEEN - AFTER)
 """With it a cell's nodes are there for an hour, as is expected."""
 
@@ -285,6 +288,64 @@ def test_a_license_costs_each_node_hour_of_its_role() -> None:
     assert licensed.expected - plain.expected == pytest.approx(D("1.05"))
     assert licensed.most > plain.most
     assert "drivers, license, as stated" not in lines(licensed)
+
+
+def a_fleet(*fleets: Fleet, **more: object) -> Benchmark:
+    """It stands for 90 minutes."""
+    return Benchmark("w", "", 5400, fleets, (), {}, standing=True, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("billing", BILLINGS)
+def test_endpoint_of_a_queue_costs_started_hours_in_each_zone(billing: str) -> None:
+    fleet = a_fleet(replace(SERVERS, zones=2), replace(DRIVERS, zones=3), queue=Queue(), money=Money(billing=billing))
+    figures = estimated(fleet, WITH_ENDPOINT)
+    assert lines(figures)[QUEUE_ENDPOINT] == (2 * 3, D("0.06"))
+    assert figures.cells[0].endpoint == D("0.03")
+    assert figures.limited >= figures.expected
+    without = estimated(replace(fleet, queue=None), WITH_ENDPOINT)
+    assert QUEUE_ENDPOINT not in lines(without)
+    assert figures.expected - without.expected == D("0.06")
+
+
+def test_zones_of_an_endpoint_are_those_that_roles_name() -> None:
+    one, other = replace(SERVERS, zones=1, zone_names=("a",)), replace(DRIVERS, zones=1, zone_names=("b",))
+    assert lines(estimated(a_fleet(one, other, queue=Queue()), WITH_ENDPOINT))[QUEUE_ENDPOINT][0] == 2 * 2
+
+
+def test_unknown_price_of_an_endpoint_is_named_and_only_a_ceiling_stops_the_fleet() -> None:
+    fleet = a_fleet(SERVERS, queue=Queue())
+    figures = estimated(fleet)
+    assert figures.unknown == (QUEUE_ENDPOINT,)
+    assert "leave out what has no known price: endpoint of the queue" in estimates.warnings(figures)[0]
+    assert [*estimates.problems(figures, fleet.money)] == []
+    (problem,) = estimates.problems(figures, fleet.money, ceiling=D(500))
+    assert "prices of endpoint of the queue are unknown: must be set in the file" in str(problem)
+    assert "prices: {endpoint: 0.01}" in str(problem)
+    stated = replace(fleet, money=Money(other_prices={ENDPOINT: D("0.02")}))
+    assert lines(estimate(plan(stated), stated.money, PRICES.completed_by(stated.money)))[QUEUE_ENDPOINT][1] == D(
+        "0.08"
+    )
+    listed = WITH_ENDPOINT.completed_by(stated.money)
+    assert listed.endpoint == D("0.01"), "limits use AWS's price"
+    assert WITH_ENDPOINT.replaced_by(stated.money).endpoint == D("0.02"), "the author's figures use the file's"
+
+
+@pytest.mark.parametrize(
+    ("limit", "sentence"),
+    [
+        (None, "with 10 nodes all the time, to which scale can grow it, it would cost $"),
+        (D("0.4"), ": Troop adds no nodes for which $0.40 are not enough"),
+        (D(400), "it would cost $"),
+    ],
+)
+def test_a_fleet_that_can_grow_says_the_cost_of_its_most_nodes(limit: Decimal | None, sentence: str) -> None:
+    fleet = a_fleet(replace(SERVERS, count=1, scale=Scale(20, 0, 10)), queue=Queue())
+    (warning,) = estimates.growth_warnings(plan(fleet), estimated(fleet), PRICES, limit)
+    assert sentence in warning
+    assert ("adds no nodes" in warning) == (limit == D("0.4"))
+    grown = replace(fleet, fleets=(replace(SERVERS, count=10),))
+    assert shown(estimated(grown).limited, "USD", up=True) in warning
+    assert [*estimates.growth_warnings(plan(grown), estimated(grown), PRICES, limit)] == []
 
 
 def test_limits_use_list_price_and_author_sees_committed_price() -> None:

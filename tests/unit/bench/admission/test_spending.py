@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from tests.unit.bench.admission.test_estimate import PRICES, an_hour, plan
 from tests.unit.bench.build import SERVERS
 from troop.bench.admission import spending
-from troop.bench.admission.estimate import OWN, REQUESTS, TRAFFIC, estimate
+from troop.bench.admission.estimate import OWN, QUEUE_ENDPOINT, REQUESTS, TRAFFIC, estimate
 from troop.bench.admission.spending import CellTerms, Terms, actual, bought, over_budget, terms_of
 from troop.bench.definition.definition import ON_DEMAND, SPOT
 from troop.bench.definition.money import HOURLY, S3_GETS, S3_PUTS, Money
@@ -157,6 +158,73 @@ def test_a_provisioned_initialization_costs_once_and_without_its_price_it_is_unk
     (line,) = (one for one in actual(priced, [DONE], volumes, NOON).items if one.what == "servers, initialization")
     assert (line.quantity, line.amount) == (120, D("0.144"))
     assert "servers, initialization" in actual(Terms(PRICES), [DONE], volumes, NOON).unknown
+
+
+def an_endpoint(seconds: float | None, zones: int | None = 2) -> Resource:
+    gone = None if seconds is None else NOON + timedelta(seconds=seconds)
+    return Resource(RUN, "c001", Kind.ENDPOINT, "troop-x", NOON, NOON, gone, zones=zones)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "hours"), [(1, 1), (3600, 1), (3601, 2), (None, 72)], ids=["a second", "an hour", "more", "still there"]
+)
+def test_an_endpoint_is_paid_by_the_started_hour_in_each_zone(seconds: float | None, hours: int) -> None:
+    terms = replace(TERMS, prices=replace(PRICES, endpoint=D("0.01")))
+    assert bill(an_endpoint(seconds), terms=terms)[QUEUE_ENDPOINT] == (2 * hours, 2 * hours * D("0.01"))
+    assert bill(replace(an_endpoint(seconds), created_at=None), terms=terms) == bill(terms=terms)
+
+
+def test_an_endpoint_without_price_or_zones_is_named() -> None:
+    priced = replace(TERMS, prices=replace(PRICES, endpoint=D("0.01")))
+    for terms, zones in ((TERMS, 2), (priced, None)):
+        cost = actual(terms, [DONE], [an_endpoint(60, zones)], NOON)
+        (unknown,) = cost.unknown
+        assert unknown.startswith(QUEUE_ENDPOINT)
+
+
+STANDING = Terms(
+    PRICES,
+    budget=D(10),
+    cells={"c001": replace(CELL, hourly={"workers": D("0.1"), "servers": D("0.5")}, endpoint=D("0.02"))},
+)
+HOUR = 3600
+
+
+def test_the_expected_cost_of_a_fleet_counts_its_endpoint_until_the_end() -> None:
+    spent = spending.expected_until(STANDING, {"workers": 4, "servers": 1}, D(3), 2 * HOUR)
+    assert spent == 3 + 2 * (D("0.4") + D("0.5") + D("0.02"))
+    assert spending.expected_until(STANDING, {"workers": 4}, D(3), -5) == 3
+
+
+def test_more_nodes_leave_enough_for_the_endpoint() -> None:
+    """(10 - 3 - 10 x 0.02) / (10 x 0.1) = 6.8 nodes"""
+    problem = spending.too_many_nodes(STANDING, {"workers": 7}, "workers", D(3), 10 * HOUR)
+    assert problem is not None
+    assert str(problem).startswith("count is 7: must be at most 6: as requested, it is expected to cost $10.20 until")
+    assert spending.too_many_nodes(STANDING, {"workers": 6}, "workers", D(3), 10 * HOUR) is None
+
+
+@given(st.integers(0, 100), st.decimals(0, 12, places=2), st.integers(0, 200 * HOUR))
+def test_refusal_of_a_longer_life_names_the_longest_that_fits(count: int, spent: Decimal, left: int) -> None:
+    desired = {"workers": count}
+    problem = spending.too_long(STANDING, desired, spent, left)
+    fits = spending.expected_until(STANDING, desired, spent, left) <= D(10)
+    assert (problem is None) == fits
+    if problem is not None:
+        named = re.search(
+            r"at most (\d+) h (\d+) min from now: with \$.* an hour, .* its budget is \$10.00", str(problem)
+        )
+        assert named is not None
+        longest = int(named[1]) * HOUR + int(named[2]) * 60
+        assert longest <= left
+        assert not longest or spending.too_long(STANDING, desired, spent, longest) is None
+        assert spending.too_long(STANDING, desired, spent, longest + 61) is not None
+
+
+def test_refusal_of_a_longer_life_names_the_operators_limit() -> None:
+    terms = replace(STANDING, ceiling=D(5))
+    assert "troop:max_run_cost is $5.00" in str(spending.too_long(terms, {"workers": 1}, D(3), 100 * HOUR))
+    assert spending.too_long(replace(STANDING, budget=None), {"workers": 1}, D(3), 100 * HOUR) is None
 
 
 def test_unknown_resource_is_named_and_one_never_created_costs_nothing() -> None:

@@ -386,6 +386,14 @@ def test_volume_price_has_capacity_iops_tiers_and_throughput(account: Account, m
     assert len(market.requests["GetProducts"]) == 2
 
 
+def test_price_of_an_endpoint_is_of_an_hour_in_one_zone(account: Account, market: Market) -> None:
+    for _ in range(2):  # as it is told, and as it is kept
+        prices, why = book("eu-central-1", market, account).read([], {}, [], endpoint=True)
+        assert (prices.endpoint, prices.currency, why) == (D("0.012"), "USD", [])
+    assert len(market.requests["GetProducts"]) == 1
+    assert book("eu-central-1", market, account).read([], {}, [])[0].endpoint is None
+
+
 def test_io1_has_another_name_in_the_list(account: Account, market: Market) -> None:
     listed = [("EBS:VolumeUsage.piops", "0.149"), ("EBS:VolumeP-IOPS.piops", "0.078")]
     market.products["io1"] = [product(f"EUC1-{usage}", price) for usage, price in listed]
@@ -409,6 +417,8 @@ def test_a_list_that_says_nothing(account: Account, market: Market, products: li
     market.products["c7g.large"] = products
     assert PriceList(client("pricing"), "eu-central-1").instance("c7g.large") is None
     assert price_list.PriceList(client("pricing"), "eu-central-1").volume("io2") is None
+    market.products["VpcEndpoint"] = products
+    assert price_list.PriceList(client("pricing"), "eu-central-1").endpoint() is None
     assert GP3
 
 

@@ -31,13 +31,13 @@ def test_a_file_in_order(run: Run, file: Path) -> None:
 
 
 def test_limits_of_the_checkouts_settings_are_warned_of_without_aws(run: Run, file: Path) -> None:
-    result = run("bench", "validate", str(file), "--set", "fleets.drivers.count=600")
+    result = run("bench", "validate", str(file), "--set", "fleets.drivers.count=800")
     assert result.exit_code == 0, result.output
     output = result.stderr.replace("\n", " ")
-    assert "this checkout's cdk.json would refuse it: fleets have 600 nodes: must be at most 400 in all" in output
-    as_json = run("bench", "validate", str(file), "--set", "fleets.drivers.count=600", "--json")
+    assert "this checkout's cdk.json would refuse it: fleets have 800 nodes: must be at most 600 in all" in output
+    as_json = run("bench", "validate", str(file), "--set", "fleets.drivers.count=800", "--json")
     one_run, all_runs = json.loads(as_json.stdout)["warnings"]
-    assert "troop:max_nodes is 400" in one_run
+    assert "troop:max_nodes is 600" in one_run
     assert "max_nodes_total" in all_runs
     assert json.loads(run("bench", "validate", str(file), "--json").stdout)["warnings"] == []
 

@@ -17,6 +17,7 @@ from troop.bench.aws.run_table import RunTable
 from troop.bench.definition.definition import PointPlace
 from troop.bench.definition.living import (
     RESTART,
+    Announcement,
     Grade,
     Heal,
     Health,
@@ -25,7 +26,6 @@ from troop.bench.definition.living import (
     Repair,
     RoleDigest,
     Scale,
-    Told,
     WorkSample,
 )
 from troop.bench.definition.plan import Variant
@@ -87,7 +87,7 @@ def test_a_fleet_at_work_is_read_as_it_was_written(runs: RunTable) -> None:
         idle_since={"workers": LATER},
         withheld={"workers": "the limit"},
         repairs=(Repair("r1", "i-1", "workers", RESTART, LATER, 2, "answer failed 3 times"),),
-        told={"workers/answer": Told(NOON, LATER)},
+        announced={"workers/answer": Announcement(NOON, LATER)},
         drains={"i-2": LATEST},
     )
     run = replace(a_run(), standing=standing)

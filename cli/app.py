@@ -73,6 +73,11 @@ class Commands(LazyGroup):
             "cli.commands.prove:prove",
             "Answer on AWS what no local test can. Shows each step with its price, and asks first.",
         ),
+        "thresholds": (
+            "cli.commands.thresholds:thresholds",
+            "Propose a threshold from measured history, and show the alarms that it would have raised. Changes "
+            "nothing.",
+        ),
         "plan": (
             "cli.commands.plan:plan",
             "Show every decision of a day in advance, by the code that decides in Lambda. Changes nothing.",

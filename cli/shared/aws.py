@@ -81,7 +81,8 @@ def make_light_session(profile: str | None, region: str | None) -> Session:
     """
     with translated_errors():
         session = Session(profile=profile)
-        if region is not None:
+        region = region or os.environ.get("AWS_REGION")  # the SDK for Python knows only AWS_DEFAULT_REGION
+        if region:
             session.set_config_variable("region", region)
         if session.get_credentials() is None:
             raise NoCredentialsError
@@ -226,6 +227,8 @@ _PREFIXES = {
     "UntagResource": "dynamodb",
     "DeleteTable": "dynamodb",
     "DescribeAlarms": "cloudwatch",
+    "GetMetricData": "cloudwatch",
+    "ListMetrics": "cloudwatch",
 }
 """IAM prefixes of operations that are not CloudFormation's."""
 

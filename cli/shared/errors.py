@@ -33,8 +33,8 @@ class Exit(IntEnum):
     LIMITS_MISSED = 14, "the results of a benchmark do not hold the limits of its file, or its search has no answer"
     UNKNOWN = (
         15,
-        "unknown: too few pairs for `troop bench compare --fail-below` or `troop bench noise`, or a benchmark whose "
-        "results do not show what a planned fault did",
+        "unknown: too few pairs for `troop bench compare --fail-below` or `troop bench noise`, too little data for "
+        "`troop thresholds`, or a benchmark whose results do not show what a planned fault did",
     )
     WORSE = 16, "`troop bench history --fail-on-change`: a figure became worse, and still is"
     BROKEN = 17, "a benchmark did not bear its planned faults as its file expects"

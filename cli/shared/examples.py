@@ -32,6 +32,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "terminate": ("troop terminate web-v42", "troop terminate web-v42 --method drain --key drill-7 --yes"),
     "doctor": ("troop doctor", "troop doctor --strict --json"),
     "prove": ("troop prove --list", "troop prove --only runtime --only absent-role"),
+    "thresholds": (
+        "troop thresholds 'AWS/SQS/ApproximateAgeOfOldestMessage{QueueName=orders}' --statistic Maximum",
+        "troop thresholds latency --fleet workers --days 60",
+    ),
     "plan": (
         "troop plan --unit web --days 30",
         "troop plan --day tomorrow",

@@ -13,7 +13,7 @@ from agent.clock import ClockWatch
 from agent.errors import UNREADABLE
 from agent.log import say
 from agent.store import Store
-from agent.web import ERRORS, Answer, Web
+from troop.measure.s3.web import ERRORS, Answer, Web
 
 FORMAT = "troop.barrier/1"
 HOLD, RELEASE, END = "hold", "release", "end"

@@ -19,7 +19,6 @@ from typing import Callable
 from agent.boot import Boot
 from agent.log import say
 from agent.sampler import Cpu
-from agent.web import ERRORS, Web
 from troop.measure.live import (
     FILES,
     FORMAT,
@@ -34,6 +33,7 @@ from troop.measure.live import (
 from troop.measure.s3.addresses import Address
 from troop.measure.s3.credentials import CredentialsError, CredentialStore
 from troop.measure.s3.signing import Signer
+from troop.measure.s3.web import ERRORS, Web
 
 MOST_FILES = 512
 PAUSE_SECONDS: float = INTERVAL_SECONDS

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 
 from agent.errors import AgentError
-from agent.web import ERRORS, Web
+from troop.measure.s3.web import ERRORS, Web
 
 DEFAULT = "http://169.254.169.254"
 TRIES = 30

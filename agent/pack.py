@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-FOR_SCRIPTS = ("measure", "disks")
+FOR_SCRIPTS = ("measure", "disks", "work")
 """The packages of :mod:`troop` that scripts on nodes can import."""
 
 _ROOT = Path(__file__).resolve().parents[1]
@@ -19,9 +19,10 @@ _MAIN = b"import sys\n\nfrom agent.__main__ import main\n\nsys.exit(main())\n"
 
 
 def pack(target: Path) -> str:
-    """Writes the agent, :mod:`troop.measure` and :mod:`troop.disks` to ``target``, and returns the file's SHA-256.
+    """Writes the agent, :mod:`troop.measure`, :mod:`troop.disks` and :mod:`troop.work` to ``target``, and returns the
+    file's SHA-256.
 
-    ``python3 target boot.json`` runs the agent. With the file in PYTHONPATH, scripts can import the two packages.
+    ``python3 target boot.json`` runs the agent. With the file in PYTHONPATH, scripts can import the three packages.
     """
     write_archive(target, _sources())
     return hashlib.sha256(target.read_bytes()).hexdigest()

@@ -15,7 +15,7 @@ from typing import Any, Callable
 from agent import metadata
 from agent.errors import Lost
 from agent.log import say
-from agent.web import ERRORS, Web
+from troop.measure.s3.web import ERRORS, Web
 
 SIGNAL = signal.SIGUSR1
 """The signal with which the thread stops the agent's work."""

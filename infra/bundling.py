@@ -47,7 +47,7 @@ _SCRIPT_MODULES = (
     "tool_samples",
     "whole_file",
 )
-_PACKAGES = ("troop/disks", "troop/measure/collectors", "troop/measure/s3")
+_PACKAGES = ("troop/disks", "troop/measure/collectors", "troop/measure/s3", "troop/work")
 NODE_MODULES = (*_PACKAGES, *(f"troop/measure/{name}.py" for name in _SCRIPT_MODULES))
 """Packages and modules that no function imports."""
 

@@ -15,11 +15,12 @@ from urllib.parse import parse_qs, quote_plus, unquote, urlsplit
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
-from botocore.auth import S3SigV4Auth, S3SigV4QueryAuth
+from botocore.auth import S3SigV4Auth, S3SigV4QueryAuth, SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from tests.patience import PATIENCE
+from tests.unit.work.model_account import ModelAccount
 
 METADATA = {
     "placement/availability-zone": "us-west-2a",
@@ -50,6 +51,9 @@ class FakeAccount:
         spot: what the metadata service says of it, by path, when nodes are spot instances; else None.
         requests: their number by method and kind (``object``, ``list``, ``delete``, ``presigned``, ``presign``,
             ``metadata``).
+        queue: a fleet's queue, by this machine's clock.
+        poll_seconds: how long a request for a task waits.
+        lose: methods, or operations of the queue, whose next answers do not arrive.
     """
 
     def __init__(self) -> None:
@@ -68,6 +72,9 @@ class FakeAccount:
         self.connections = 0
         self.requests: Counter[tuple[str, str]] = Counter()
         self.changed = threading.Condition()
+        self.queue, self.poll_seconds = ModelAccount(), 0.5
+        self.lose: list[str] = []
+        self.headers: dict[str, dict[str, str]] = {}
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
@@ -131,7 +138,8 @@ class FakeAccount:
             return "RequestTimeTooSkewed"
         request = AWSRequest(method, f"http://{headers['Host']}{path}", headers=signed)
         request.context["timestamp"] = signed["x-amz-date"]
-        signer = S3SigV4Auth(self._keys(), "s3", REGION)
+        service = parts["Credential"].split("/")[3]
+        signer = (S3SigV4Auth if service == "s3" else SigV4Auth)(self._keys(), service, REGION)
         text = signer.string_to_sign(request, signer.canonical_request(request))
         return "" if parts["Signature"] == signer.signature(text, request) else "SignatureDoesNotMatch"
 
@@ -150,6 +158,21 @@ class FakeAccount:
 
     def _keys(self) -> Credentials:
         return Credentials(*(self.credentials[name] for name in ("AccessKeyId", "SecretAccessKey", "Token")))
+
+    def ask_queue(self, target: str, body: bytes) -> tuple[int, bytes]:
+        """Answers a request for the queue; one for a task waits for a while."""
+        until = time.time() + self.poll_seconds
+        while True:
+            with self.changed:
+                self.queue.now = time.time()
+                answer = self.queue.answer("POST", "/", {"x-amz-target": target}, body)
+                is_over = not target.endswith("ReceiveMessage") or b"Messages" in answer.body or time.time() > until
+                if not is_over:
+                    self.queue.requests.pop()
+                self.changed.notify_all()
+            if is_over:
+                return answer.status, answer.body
+            time.sleep(0.05)
 
     def close(self) -> None:
         self._server.shutdown()
@@ -176,11 +199,28 @@ def _handler(account: FakeAccount) -> type[BaseHTTPRequestHandler]:
                 if unquote(self.path.lstrip("/")) == account.forbidden:
                     self._answer(403, b"<Error><Code>AccessDenied</Code></Error>")
                     return
+                if self.headers.get("If-None-Match") == "*" and unquote(self.path.lstrip("/")) in account.objects:
+                    self._answer(412, b"<Error><Code>PreconditionFailed</Code></Error>")
+                    return
+                self._keep_headers()
                 account.put(unquote(self.path.lstrip("/")), body)
                 self._answer(200, b"")
 
+        def _keep_headers(self) -> None:
+            names = [name for name in self.headers if name.lower().startswith("x-amz-meta-")]
+            account.headers[unquote(self.path.lstrip("/"))] = {name: self.headers[name] for name in names}
+
+        def do_HEAD(self) -> None:
+            if self._allowed("HEAD", "object"):
+                key = unquote(self.path.lstrip("/"))
+                self._answer(200 if key in account.objects else 403, b"", account.headers.get(key))
+
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            if target := self.headers.get("X-Amz-Target"):
+                if self._allowed("POST", target.rpartition(".")[2]):
+                    self._answer(*account.ask_queue(target, body))
+                return
             if self.path.endswith("/?delete="):
                 self._delete(body)
                 return
@@ -268,8 +308,15 @@ def _handler(account: FakeAccount) -> type[BaseHTTPRequestHandler]:
                 text = known.get(path.removeprefix("meta-data/"))
                 self._answer(404 if text is None else 200, (text or "").encode())
 
-        def _answer(self, status: int, body: bytes) -> None:
+        def _answer(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
+            target = self.headers.get("X-Amz-Target", "").rpartition(".")[2]
+            if (target or self.command) in account.lose:
+                account.lose.remove(target or self.command)
+                self.close_connection = True
+                return
             self.send_response(status)
+            for name, value in (headers or {}).items():
+                self.send_header(name, value)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

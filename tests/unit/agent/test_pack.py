@@ -33,8 +33,8 @@ def test_archive_has_only_the_agent_and_the_modules_that_measure(tmp_path: Path)
     pack(tmp_path / "agent.pyz")
     names = zipfile.ZipFile(tmp_path / "agent.pyz").namelist()
     packages = {name.rsplit("/", 1)[0] for name in names}
-    troop_packages = {"troop", "troop/disks", "troop/measure", "troop/measure/collectors", "troop/measure/s3"}
-    assert packages == {"__main__.py", "agent"} | troop_packages
+    measure = {"troop/measure", "troop/measure/collectors", "troop/measure/s3"}
+    assert packages == {"__main__.py", "agent", "troop", "troop/disks", "troop/work"} | measure
     assert "agent/pack.py" not in names
     assert [name for name in names if name.startswith("troop/") and name.count("/") == 1] == ["troop/__init__.py"]
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.web import ERRORS, Web
 from tests.serving import Quiet
 from tests.unit.agent.s3_scripts import OneReader, module
 from tests.unit.tls import certificate, serving
 from troop.measure.s3.addresses import address_of
 from troop.measure.s3.credentials import Credentials, CredentialStore
+from troop.measure.s3.web import ERRORS, Web
 
 
 class Ranges(Quiet):

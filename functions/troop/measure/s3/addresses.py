@@ -59,9 +59,11 @@ def address_of(bucket: str, region: str, endpoint: str = "") -> Address:
     return Address(True, host, host, 443, base)
 
 
-def endpoint_of(variables: Mapping[str, str]) -> str:
-    """Returns the URL of another S3 than AWS's, as the AWS CLI reads it; otherwise an empty text."""
-    return variables.get("AWS_ENDPOINT_URL_S3") or variables.get("AWS_ENDPOINT_URL") or ""
+def endpoint_of(variables: Mapping[str, str], service: str = "S3") -> str:
+    """Returns the URL of another S3, or another service, than AWS's, as the AWS CLI reads it; otherwise an empty
+    text.
+    """
+    return variables.get(f"AWS_ENDPOINT_URL_{service}") or variables.get("AWS_ENDPOINT_URL") or ""
 
 
 def trust() -> ssl.SSLContext:

@@ -25,8 +25,11 @@ EARLY_SECONDS = 900.0
 """Time before the expiry from which new credentials are requested."""
 PAUSE_SECONDS = 10.0
 """Time between two requests to the service, also if S3 refuses many reads at once."""
-REFUSALS = ("ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "TokenRefreshRequired")
-"""S3's codes for credentials that are no longer valid."""
+REFUSALS = (
+    *("ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "TokenRefreshRequired"),
+    *("ExpiredTokenException", "InvalidClientTokenId", "UnrecognizedClientException"),
+)
+"""Codes of S3, and of other services, for credentials that are no longer valid."""
 
 _FIELDS = ("AccessKeyId", "SecretAccessKey", "Token", "Expiration")
 
@@ -132,7 +135,7 @@ class CredentialStore:
         return self._credentials
 
     def refused(self, code: str) -> None:
-        """Notes an error of S3: if it is about the credentials, the next request renews them."""
+        """Notes an error of a service: if it is about the credentials, the next request renews them."""
         if code in REFUSALS and self._credentials.expires_at is not None:
             self._is_refused = True
 

@@ -1,4 +1,4 @@
-"""Signs requests to S3 with AWS Signature Version 4, without the AWS CLI and without a process for each request."""
+"""Signs requests to AWS with Signature Version 4, without the AWS CLI and without a process for each request."""
 
 from __future__ import annotations
 
@@ -41,17 +41,24 @@ class Signer:
     Args:
         current: returns the credentials to sign with.
         clock: seconds since 1970.
+        service: the name of the service in signatures.
     """
 
-    def __init__(self, current: Callable[[], Credentials], region: str, clock: Callable[[], float] = time.time) -> None:
-        self._current, self._region, self._clock = current, region, clock
+    def __init__(
+        self,
+        current: Callable[[], Credentials],
+        region: str,
+        clock: Callable[[], float] = time.time,
+        service: str = "s3",
+    ) -> None:
+        self._current, self._region, self._clock, self._service = current, region, clock, service
         self._offset = 0.0
         self._lock = threading.Lock()
         self._stamp = (0, "")
         self._key: tuple[str, str, Halves] = ("", "", _halves(b""))
 
     def correct(self, now: float) -> float:
-        """Takes S3's time, in seconds since 1970, in place of this node's.
+        """Takes the service's time, in seconds since 1970, in place of this node's.
 
         Returns:
             The seconds that this changes.
@@ -92,7 +99,7 @@ class Signer:
         names = sorted(every)
         lines, signed = "".join([f"{name}:{every[name]}\n" for name in names]), ";".join(names)
         request = f"{method}\n{path}\n{query}\n{lines}\n{signed}\n{content}"
-        scope = f"{stamp[:8]}/{self._region}/s3/aws4_request"
+        scope = f"{stamp[:8]}/{self._region}/{self._service}/aws4_request"
         digest = _SHA256.copy()
         digest.update(request.encode())
         text = f"{ALGORITHM}\n{stamp}\n{scope}\n{digest.hexdigest()}"
@@ -118,7 +125,7 @@ class Signer:
         known_day, secret, halves = self._key
         if (known_day, secret) != (day, credentials.secret):
             key = f"AWS4{credentials.secret}".encode()
-            for part in (day, self._region, "s3", "aws4_request"):
+            for part in (day, self._region, self._service, "aws4_request"):
                 key = hmac.digest(key, part.encode(), "sha256")
             halves = _halves(key)
             self._key = day, credentials.secret, halves

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import http.client
-import os
+import socket
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
+
+from troop.measure.s3.addresses import trust
 
 TIMEOUT_SECONDS = 5.0
 LONGEST_BODY = 16 << 20
@@ -21,11 +23,13 @@ class Answer:
 
     Attributes:
         date: the Date header; empty if there is none.
+        headers: all headers, by their names in lower case.
     """
 
     status: int
     body: bytes
     date: str
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Web:
@@ -33,10 +37,12 @@ class Web:
 
     Args:
         timeout: seconds for a connection, and for each part of an answer.
+        endpoint: the host to connect to. Requests and certificates still name the host of the URL. Empty for the host
+            of the URL.
     """
 
-    def __init__(self, timeout: float = TIMEOUT_SECONDS) -> None:
-        self._timeout = timeout
+    def __init__(self, timeout: float = TIMEOUT_SECONDS, endpoint: str = "") -> None:
+        self._timeout, self._endpoint = timeout, endpoint
         self._host: tuple[str, str] | None = None
         self._connection: http.client.HTTPConnection | None = None
         self._context: ssl.SSLContext | None = None  # reading the certificates takes longer than a handshake
@@ -58,7 +64,8 @@ class Web:
             received = response.read(LONGEST_BODY)
             if response.read(1):
                 raise OSError(f"the answer is longer than {LONGEST_BODY} bytes")
-            return Answer(response.status, received, response.headers.get("Date", ""))
+            names = {name.lower(): value for name, value in response.headers.items()}
+            return Answer(response.status, received, names.get("date", ""), names)
         except BaseException:
             self.close()
             raise
@@ -67,8 +74,8 @@ class Web:
         if self._connection is None or self._host != (scheme, host):
             self.close()
             if scheme == "https":
-                self._context = self._context or _trust()
-                self._connection = http.client.HTTPSConnection(host, timeout=self._timeout, context=self._context)
+                self._context = self._context or trust()
+                self._connection = _Secure(host, self._endpoint, self._context, self._timeout)
             else:
                 self._connection = http.client.HTTPConnection(host, timeout=self._timeout)
             self._host = (scheme, host)
@@ -80,6 +87,19 @@ class Web:
             self._connection = None
 
 
-def _trust() -> ssl.SSLContext:
-    """Returns a context with the certificates that the AWS CLI trusts."""
-    return ssl.create_default_context(cafile=os.environ.get("AWS_CA_BUNDLE") or None)
+class _Secure(http.client.HTTPSConnection):
+    """A connection over TLS to a host, or to an endpoint in its place."""
+
+    def __init__(self, host: str, endpoint: str, context: ssl.SSLContext, timeout: float) -> None:
+        super().__init__(host, timeout=timeout, context=context)
+        self._endpoint, self._trust = endpoint, context
+
+    def connect(self) -> None:
+        address = (self._endpoint or self.host, self.port)
+        connection = socket.create_connection(address, self.timeout)
+        try:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.sock = self._trust.wrap_socket(connection, server_hostname=self.host)
+        except BaseException:
+            connection.close()
+            raise

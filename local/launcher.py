@@ -210,7 +210,7 @@ class LocalAccount:
     def decisions(self) -> list[dict[str, Any]]:
         """Lists all authorisation decisions: [{"caller", "action", "resource", "decision", "source", "count"}].
 
-        Callers are ARNs of roles and users; the source is account, gate, states or scheduler.
+        Callers are ARNs of roles and users; the source is account, gate, states, scheduler or endpoint.
         """
         answer: list[dict[str, Any]] = self._call("GET", "decisions")
         return answer

@@ -2,7 +2,8 @@
 
 For accounts with `processes=False`, whose instances run nothing. The simulation follows every run in the results
 bucket. Each instance of a cell registers, waits at the barriers, and writes a summary of every phase in the agent's
-formats. Nodes of a standing fleet only register. Nodes can be configured to fail.
+formats. Nodes of a standing fleet register; if they are watched, they report and work, see
+:mod:`local.simulated_fleet`. Nodes can be configured to fail.
 
     with LocalAccount(processes=False) as account:
         outputs = account.deploy(settings)
@@ -13,22 +14,20 @@ formats. Nodes of a standing fleet only register. Nodes can be configured to fai
 from __future__ import annotations
 
 import gzip
-import json
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from botocore.exceptions import ClientError
-
 from local.launcher import LocalAccount
+from local.simulated_fleet import Ailment, SimulatedFleet, SimulatedWork
+from local.simulated_objects import SimulatedObjects, encoded
 from local.simulated_summary import NODE_FORMAT, interrupted, registration, summary
 from troop.bench.definition import names
-from troop.bench.definition.definition import ON_DEMAND, SPOT, Step, from_document
+from troop.bench.definition.definition import ON_DEMAND, SPOT, Benchmark, Step, from_document
 from troop.bench.definition.roster import from_document as roster_of
 from troop.shared.tags import CELL_TAG, FLEET_TAG, RUN_TAG
 
@@ -37,7 +36,8 @@ _POLL_SECONDS, _LONGEST_SECONDS = 0.5, 5.0
 _RARELY_SECONDS = 10.0
 """The longest interval between two searches for new cells of a run. A search soon follows the end of a cell, and none
 the report, which is made when the run has ended."""
-_THREADS = 8
+_LOOK_SECONDS, _NODES_PER_SECOND = 1.0, 100
+"""The least interval between two looks at the instances of a watched fleet; for each so many it is a second longer."""
 NOTICE = {"action": "terminate", "time": "2026-11-21T15:03:12Z"}
 _NOTICE_SECONDS = 2.0
 
@@ -110,6 +110,8 @@ class _Cell:
     Attributes:
         seen: role, zone, address and type by instance id.
         failed_nodes: the nodes that do not come up, by instance id.
+        fleet: of a standing fleet whose nodes are watched.
+        look_at: when its instances are looked at again.
     """
 
     run: str
@@ -123,6 +125,8 @@ class _Cell:
     is_over: bool = False
     due: float = 0.0
     idle: int = 0
+    fleet: SimulatedFleet | None = None
+    look_at: float = 0.0
 
     @property
     def state(self) -> tuple[int, bool, int, bool]:
@@ -138,8 +142,12 @@ class _Cell:
         return sum(int(fleet["count"]) for fleet in self.definition["fleets"].values())
 
     @cached_property
+    def benchmark(self) -> Benchmark:
+        return from_document(self.definition)
+
+    @property
     def steps(self) -> tuple[Step, ...]:
-        return from_document(self.definition).steps
+        return self.benchmark.steps
 
 
 class SimulatedNodes:
@@ -148,6 +156,7 @@ class SimulatedNodes:
     Args:
         boot_seconds: from a cell's last launch to its registrations.
         real_time: whether phases take as long as they are defined; otherwise nodes finish at once.
+        work: how nodes of watched fleets work.
     """
 
     def __init__(
@@ -158,10 +167,11 @@ class SimulatedNodes:
         *,
         boot_seconds: float = 0,
         real_time: bool = False,
+        work: SimulatedWork | None = None,
     ) -> None:
-        self._account, self._bucket, self._faults = account, bucket, faults
+        self._account, self._faults, self._work = account, faults, work or SimulatedWork()
         self._boot_seconds, self._real_time = boot_seconds, real_time
-        self._s3 = account.client("s3", max_pool_connections=_THREADS + 2)
+        self._objects = SimulatedObjects(account, bucket)
         self._ec2 = account.client("ec2")
         self._runs: dict[str, _Run] = {}
         self._cells: dict[tuple[str, str], _Cell] = {}
@@ -170,16 +180,35 @@ class SimulatedNodes:
         self._failure: Exception | None = None
 
     def __enter__(self) -> SimulatedNodes:
-        self._pool = ThreadPoolExecutor(_THREADS)
+        self._objects.__enter__()
         self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._stop.set()
         self._thread.join()
-        self._pool.shutdown()
+        self._objects.__exit__()
         if self._failure and kind is None:
             raise self._failure
+
+    def fail(self, node: str, ailment: Ailment | None, *, is_cured_by_restart: bool = True) -> None:
+        """Lets a node of a watched fleet ail from now on; None cures it. Raises KeyError for an unknown node."""
+        self._fleet_of(node).fail(node, ailment, is_cured_by_restart)
+
+    def interrupt(self, node: str) -> None:
+        """Lets Spot interrupt a node of a watched fleet: it reports the notice, and is terminated a moment later.
+
+        Raises KeyError for an unknown node.
+        """
+        self._fleet_of(node).warn(node, NOTICE)
+        self._account.interrupt(node, _NOTICE_SECONDS)
+
+    def _fleet_of(self, node: str) -> SimulatedFleet:
+        fleets = (cell.fleet for cell in list(self._cells.values()) if cell.fleet)
+        for fleet in fleets:
+            if node in fleet.nodes:
+                return fleet
+        raise KeyError(node)
 
     def _follow(self) -> None:
         try:
@@ -195,20 +224,21 @@ class SimulatedNodes:
         before = cell.state
         self._step(cell)
         cell.idle = 0 if cell.state != before else cell.idle + 1
-        cell.due = time.monotonic() + min(_POLL_SECONDS * cell.idle / 4, _LONGEST_SECONDS)
+        longest = _POLL_SECONDS if cell.fleet else _LONGEST_SECONDS
+        cell.due = time.monotonic() + min(_POLL_SECONDS * cell.idle / 4, longest)
         if cell.is_over:
             self._runs[cell.run].poll_soon()
 
     def _discover(self) -> None:
-        for run in self._names_in(names.RUNS_PREFIX):
+        for run in self._objects.names_in(names.RUNS_PREFIX):
             known = self._runs.setdefault(run, _Run())
             if known.is_over or time.monotonic() < known.due:
                 continue
-            run_objects = self._names_in(names.run_prefix(run))
+            run_objects = self._objects.names_in(names.run_prefix(run))
             known.is_over = names.REPORT_HTML in run_objects
             for cell in () if known.is_over else run_objects:
                 if names.CELL.fullmatch(cell) and (run, cell) not in self._cells:
-                    definition = self._read(names.cell_definition_key(run, cell))
+                    definition = self._objects.read(names.cell_definition_key(run, cell))
                     if definition is not None:
                         self._cells[run, cell] = self._mark_past(_Cell(run, cell, definition))
             known.schedule_poll(sum(cell_run == run for cell_run, _ in self._cells))
@@ -240,15 +270,26 @@ class SimulatedNodes:
             cell.is_over = cell.phase == len(cell.steps)
 
     def _stand(self, cell: _Cell) -> None:
-        """Registers nodes of a standing fleet, which do not wait for barriers."""
-        self._register_new(cell)
+        """Registers nodes of a standing fleet, which do not wait for barriers; lets those that are watched work."""
+        if not cell.benchmark.watched_roles:
+            self._register_new(cell)
+            return
+        now = time.monotonic()
+        if cell.fleet is None:
+            cell.fleet = SimulatedFleet(self._account, self._objects, cell.run, cell.cell, cell.benchmark, self._work)
+        if now >= cell.look_at:
+            self._register_new(cell)
+            cell.look_at = now + _LOOK_SECONDS + len(cell.seen) / _NODES_PER_SECOND
+            ready = {one: facts["role"] for one, facts in cell.seen.items() if one not in cell.failed_nodes}
+            cell.fleet.see(ready)
+        cell.fleet.step()
 
     def _register_new(self, cell: _Cell) -> None:
         before, cell.seen = cell.seen, self._instances(cell)
         if cell.is_standing:
             cell.failed_nodes = self._boot_faults(cell)
         written = self._registrations(cell)
-        self._write_all((key, body) for key, body in written if names.node_of(key) not in before)
+        self._objects.write_all((key, body) for key, body in written if names.node_of(key) not in before)
 
     def _register(self, cell: _Cell) -> None:
         if len(cell.seen) < cell.nodes:
@@ -257,7 +298,7 @@ class SimulatedNodes:
         if len(cell.seen) < cell.nodes or time.monotonic() - cell.since < self._boot_seconds:
             return
         cell.failed_nodes = self._boot_faults(cell)
-        self._write_all(self._registrations(cell))
+        self._objects.write_all(self._registrations(cell))
         cell.is_registered = True
 
     def _boot_faults(self, cell: _Cell) -> dict[str, FaultKind]:
@@ -273,7 +314,7 @@ class SimulatedNodes:
                 continue
             if fault is FaultKind.CANNOT_START:
                 document = {"format": NODE_FORMAT, "id": instance_id, "role": facts["role"], "error": "simulated"}
-            yield names.nodes_prefix(cell.run, cell.cell) + f"{instance_id}.json", _encoded(document)
+            yield names.nodes_prefix(cell.run, cell.cell) + f"{instance_id}.json", encoded(document)
 
     def _is_done(self, barrier: Mapping[str, Any]) -> bool:
         start = barrier["start_at"] or 0.0
@@ -281,7 +322,7 @@ class SimulatedNodes:
         return not self._real_time or bool(barrier.get("skipped")) or time.time() >= end
 
     def _perform(self, cell: _Cell, barrier: Mapping[str, Any]) -> None:
-        roster = self._read(names.roster_key(cell.run, cell.cell))
+        roster = self._objects.read(names.roster_key(cell.run, cell.cell))
         if roster is None:
             raise RuntimeError(f"{cell.run} {cell.cell}: a barrier is open, but there is no roster")
         step = cell.steps[cell.phase]
@@ -289,7 +330,7 @@ class SimulatedNodes:
         members = [node for node in roster["nodes"] if node["id"] in roster_ids]
         kinds = {node["id"]: self._kind(cell, node["id"], step.name) for node in members}
         taken = [node for node, kind in kinds.items() if kind is FaultKind.INTERRUPTED]
-        self._write_all(self._interruption(cell, node) for node in taken)
+        self._objects.write_all(self._interruption(cell, node) for node in taken)
         if dying := [node for node, kind in kinds.items() if kind is FaultKind.DIES]:
             self._ec2.terminate_instances(InstanceIds=dying)
         written = []
@@ -299,17 +340,17 @@ class SimulatedNodes:
                 if kind is FaultKind.INTERRUPTED:
                     document |= interrupted(NOTICE)
                 prefix = names.phase_prefix(cell.run, cell.cell, step.name)
-                written.append((f"{prefix}{node['id']}.json", _encoded(document)))
+                written.append((f"{prefix}{node['id']}.json", encoded(document)))
                 prefix = names.output_prefix(cell.run, cell.cell, step.name)
                 printed = "simulated failure" if kind is FaultKind.FAILS else "simulated"
                 written.insert(0, (f"{prefix}{node['id']}.log.gz", gzip.compress(f"{printed}\n".encode())))
-        self._write_all(written)
+        self._objects.write_all(written)
         for node in taken:  # last: real nodes have two minutes to write this, so a busy machine must not prevent it
             self._account.interrupt(node, _NOTICE_SECONDS)
 
     def _interruption(self, cell: _Cell, instance_id: str) -> tuple[str, bytes]:
         notice = {"format": "troop.interruption/1", "id": instance_id, **NOTICE}
-        return f"{names.interruptions_prefix(cell.run, cell.cell)}{instance_id}.json", _encoded(notice)
+        return f"{names.interruptions_prefix(cell.run, cell.cell)}{instance_id}.json", encoded(notice)
 
     def _kind(self, cell: _Cell, instance_id: str, phase: str) -> FaultKind | None:
         fault = self._fault(cell, instance_id)
@@ -338,28 +379,7 @@ class SimulatedNodes:
         return {one["InstanceId"]: _facts(one) for one in instances}
 
     def _barrier(self, cell: _Cell) -> dict[str, Any] | None:
-        return self._read(names.barrier_key(cell.run, cell.cell, cell.steps[cell.phase].name))
-
-    def _names_in(self, prefix: str) -> list[str]:
-        """Returns the names of folders and objects directly below a prefix."""
-        pages = list(
-            self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix, Delimiter="/")
-        )
-        keys = [one["Prefix"].rstrip("/") for page in pages for one in page.get("CommonPrefixes", [])]
-        keys += [one["Key"] for page in pages for one in page.get("Contents", [])]
-        return [key.removeprefix(prefix) for key in keys]
-
-    def _read(self, key: str) -> dict[str, Any] | None:
-        try:
-            document: dict[str, Any] = json.load(self._s3.get_object(Bucket=self._bucket, Key=key)["Body"])
-        except ClientError as error:
-            if error.response["Error"]["Code"] == "NoSuchKey":
-                return None
-            raise
-        return document
-
-    def _write_all(self, objects: Iterable[tuple[str, bytes]]) -> None:
-        list(self._pool.map(lambda one: self._s3.put_object(Bucket=self._bucket, Key=one[0], Body=one[1]), objects))
+        return self._objects.read(names.barrier_key(cell.run, cell.cell, cell.steps[cell.phase].name))
 
 
 def _facts(instance: Mapping[str, Any]) -> dict[str, str]:
@@ -372,7 +392,3 @@ def _facts(instance: Mapping[str, Any]) -> dict[str, str]:
         "image": instance["ImageId"],
         "purchase": instance.get("InstanceLifecycle", ON_DEMAND),
     }
-
-
-def _encoded(document: Mapping[str, Any]) -> bytes:
-    return json.dumps(document, separators=(",", ":")).encode()

@@ -59,13 +59,15 @@ def main() -> None:
     )
     # Imported here, because both libraries read the environment at import.
     from . import compute, control_plane
+    from .endpoints import Endpoints
     from .host import Host
     from .run_command import RunCommand
     from .service_events import events
 
     host = Host(config.run, config.processes, config.reach, config.kernels)
     commands = RunCommand(host, events, config.wait_scale)
-    moto_url = compute.serve(config, host, drawn, commands)
+    lock = threading.RLock()
+    moto_url = compute.serve(config, host, drawn, commands, lock)
     for service in _IN_MOTO:
         os.environ[f"AWS_ENDPOINT_URL_{service}"] = moto_url
     control_plane.patch(config, drawn, commands)
@@ -78,7 +80,7 @@ def main() -> None:
         "token": drawn.token,
     }
     _write(config.run / "account.json", json.dumps(ready))
-    control_plane.run()
+    control_plane.run(Endpoints(lock))
 
 
 def _end_with_launcher() -> None:

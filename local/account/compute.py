@@ -23,6 +23,7 @@ from .patches import (
     moto_activities,
     moto_address,
     moto_console,
+    moto_endpoints,
     moto_groups,
     moto_images,
     moto_launch,
@@ -30,6 +31,7 @@ from .patches import (
     moto_lookups,
     moto_placement,
     moto_placement_groups,
+    moto_protection,
     moto_reboot,
     moto_refreshes,
     moto_replacement,
@@ -49,9 +51,8 @@ from .service_events import events
 from .subjects import backend
 
 
-def serve(config: Config, host: Host, drawn: Secrets, commands: RunCommand) -> str:
-    """Starts serving in background threads; returns the URL of the endpoint."""
-    lock = threading.RLock()
+def serve(config: Config, host: Host, drawn: Secrets, commands: RunCommand, lock: threading.RLock) -> str:
+    """Starts serving in background threads; returns the URL of the endpoint. `lock` serialises moto."""
     delays = Delays(config.notice_seconds, lock)
     replacements = moto_replacement.Replacements(delays, lock)
     interruptions = Interruptions(lock, config.wait_scale)
@@ -67,10 +68,12 @@ def serve(config: Config, host: Host, drawn: Secrets, commands: RunCommand) -> s
     moto_templates.apply()
     moto_weights.apply()
     moto_termination.apply(delays)
+    moto_endpoints.apply(delays)
     moto_spot.apply(interruptions.taken_back)  # after moto_termination: it overrides the reason of a shutdown
     moto_groups.apply(delays, replacements.terminating)
     moto_lifecycle.apply(host.is_ready, replacements.terminating)
     moto_replacement.apply(replacements)
+    moto_protection.apply(delays, host.is_ready, replacements.terminating)
     moto_refreshes.apply()
     moto_targets.apply(lambda instance_id: host.is_ready(instance_id, config.health_seconds))
     moto_reboot.apply(host.reboot)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from .config import Config
+from .endpoints import Endpoints
 from .patches import (
     _executions,
     alarm_changes,
@@ -24,6 +25,7 @@ from .patches import (
     cloudformation_ttl,
     cloudformation_url,
     decision_log,
+    endpoint_policies,
     lambda_credentials,
     lambda_errors,
     lambda_events,
@@ -38,11 +40,14 @@ from .patches import (
     node_credentials,
     policy_documents,
     precise_resources,
+    queue_metrics,
     resource_types,
     root_key,
     s3_requests,
     scheduler,
     service_linked_roles,
+    sqs_messages,
+    sqs_queues,
     ssm_calendars,
     ssm_public,
     ssm_run_command,
@@ -76,6 +81,7 @@ def patch(config: Config, drawn: Secrets, commands: RunCommand) -> None:
     lambda_credentials.apply()
     node_credentials.apply()
     api_throttle.apply()
+    endpoint_policies.apply()
     decision_log.apply()
     leading_keys.apply()
     supported_resources.apply(reference)
@@ -109,6 +115,9 @@ def patch(config: Config, drawn: Secrets, commands: RunCommand) -> None:
     alarm_changes.apply()
     alarm_relations.apply()
     metric_dimensions.apply()
+    queue_metrics.apply()
+    sqs_queues.apply()
+    sqs_messages.apply()
     cloudformation_alarm.apply()
     cloudformation_custom.apply()
     cloudformation_document.apply(commands)
@@ -123,10 +132,10 @@ def patch(config: Config, drawn: Secrets, commands: RunCommand) -> None:
     cloudformation_queries.apply()
 
 
-def run() -> None:
+def run(endpoints: Endpoints) -> None:
     """Runs MiniStack's main behind the door, until it ends."""
     from ministack import app
 
-    app.app = Door(app.app)
+    app.app = Door(app.app, endpoints)
     sys.argv = ["ministack"]
     app.main()

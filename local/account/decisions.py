@@ -14,9 +14,10 @@ class Decision:
 
     Attributes:
         caller: ARN of a role, a user or the account's root.
-        decision: Allow, Deny or ImplicitDeny.
+        resource: its ARN; of an unreachable service, what is missing.
+        decision: Allow, Deny, ImplicitDeny, or Unreachable: the request of an instance finds no endpoint.
         source: "account" (MiniStack's API), "gate" (EC2, Auto Scaling, load balancing), "states" (a task of a state
-            machine) or "scheduler" (the target of a schedule).
+            machine), "scheduler" (the target of a schedule) or "endpoint" (of the instance's network).
     """
 
     caller: str

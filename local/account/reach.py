@@ -3,13 +3,13 @@
 Differences from EC2: a rule for a network larger than ``MOST_ADDRESSES`` opens nothing, nor do those for IPv6. Of a
 rule for another group, the instance reaches those that are members at its own start and have no network of their own.
 The metadata service has a port of this machine instead of 169.254.169.254. The endpoint of local AWS is one
-address for all services, so only IAM keeps an instance from those that are not S3.
+address for all services, so only IAM keeps an instance from those that are not S3. Of SQS, :mod:`.endpoints` decides.
 """
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from .network import Door
 MOST_ADDRESSES, MOST_PORTS = 16, 64
 """The limits of a rule: each of its addresses and ports becomes a door."""
 _ANYWHERE, _ALL = "0.0.0.0/0", "-1"
-_DNS = 53
+_DNS, _HTTPS = 53, 443
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,29 @@ def reach_of(instance: Any, others: Sequence[Any], environment: Mapping[str, str
             hosts = _members(others, _group(rule)) if _group(rule) not in ("", *own) else _addresses(rule)
             doors += [("tcp", host, port) for host in hosts for port in ports]
     return Reach(within[0] if within else "", tuple(dict.fromkeys(doors)))
+
+
+def reaches(instance: Any, subnet: str, groups: Collection[Any], address: str, port: int = _HTTPS) -> bool:
+    """Checks whether security groups let an instance connect to a network interface of its network.
+
+    Args:
+        subnet: the network of the instance's subnet. An instance has an address of this machine, which is not in it.
+        groups: the security groups of the interface.
+        address: that of the interface.
+    """
+    own, theirs = (frozenset(group.id for group in some) for some in (instance.security_groups, groups))
+    inbound = (rule for group in groups for rule in group.ingress_rules)
+    return any(_allows(rule, port, theirs, address) for rule in _rules(instance)) and any(
+        _allows(rule, port, own, subnet) for rule in inbound
+    )
+
+
+def _allows(rule: Any, port: int, groups: frozenset[str], network: str) -> bool:
+    """Checks whether a rule allows TCP connections with members of groups, or with a network."""
+    if rule.ip_protocol != _ALL and (rule.ip_protocol != "tcp" or not rule.from_port <= port <= rule.to_port):
+        return False
+    other = ipaddress.ip_network(rule.ip_range.get("CidrIp") or "255.255.255.255/32")
+    return _group(rule) in groups or ipaddress.ip_network(network).subnet_of(other)  # type: ignore[arg-type]
 
 
 def _rules(instance: Any) -> Iterator[Any]:

@@ -12,15 +12,19 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 from urllib.parse import parse_qs
 
+from hypercorn.protocol.events import StreamClosed
 from ministack import app as ministack
-from ministack.core import iam_evaluator
+from ministack.core import iam_actions, iam_evaluator
 from ministack.core.iam_evaluator import AuthError
+from ministack.core.router import extract_access_key_id
 from ministack.core.sigv4 import decode_header_value
-from ministack.services import s3
+from ministack.services import s3, sts
 
 from . import request_models
 from .authorization import Environ, StartResponse, WsgiApp
 from .config import ACCOUNT_ID
+from .endpoints import SERVICE, Endpoints
+from .patches.node_credentials import SOURCE_VPC
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -49,11 +53,12 @@ class Door:
     """ASGI middleware in front of MiniStack.
 
     No signature is necessary for the health check, for responses of custom resources, whose address is secret, and for
-    methods of API Gateway, which authorize callers themselves.
+    methods of API Gateway, which authorize callers themselves. The connection of a request that would reach no server
+    on AWS is closed.
     """
 
-    def __init__(self, app: AsgiApp) -> None:
-        self._app = app
+    def __init__(self, app: AsgiApp, endpoints: Endpoints) -> None:
+        self._app, self._endpoints = app, endpoints
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         match scope["type"]:
@@ -77,8 +82,31 @@ class Door:
         elif (body := await _body(receive)) is not None:
             if refused := _refusal(scope, body):
                 await _send(send, refused)
+            elif not await self._arrives(scope, body):
+                await _hang_up(send)
             else:
                 await self._app(scope, _replay(body, receive), send)
+
+    async def _arrives(self, scope: Message, body: bytes) -> bool:
+        """Checks whether a request has a way to its service, from where it comes."""
+        headers = {name.decode("latin-1").lower(): decode_header_value(value) for name, value in scope["headers"]}
+        query = parse_qs(scope["query_string"].decode(), keep_blank_values=True)
+        session = sts._sessions.get(extract_access_key_id(headers, query))
+        if not session or SOURCE_VPC not in session:
+            return True  # it does not come from an instance
+        method, path = scope["method"], scope["path"]
+        parameters = ministack._routing_params(method, path, headers, body, query)
+        if ministack.detect_service(method, path, headers, parameters) != SERVICE:
+            return True
+        action = iam_actions.extract_iam_action(SERVICE, method, path, headers, body, parameters)
+        return await self._endpoints.admit(session["Arn"], session["Arn"].rsplit("/", 1)[-1], str(action))
+
+
+async def _hang_up(send: Any) -> None:
+    """Closes the connection without an answer, as a server does that cannot be reached."""
+    stream = send.__self__  # of hypercorn, which answers 500 for an application that does not answer
+    stream.closed = True
+    await stream.send(StreamClosed(stream_id=stream.stream_id))
 
 
 def _is_open(method: str, path: str) -> bool:

@@ -44,7 +44,7 @@ _PAGES = {
     **dict.fromkeys(("DescribeFleets", "DescribeSpotFleetRequests", "DescribeSpotPriceHistory"), Limits(1, 1000)),
 }
 """EC2's sizes of pages that its model had, in botocore 1.27.0, and has no longer."""
-_OWN_ERRORS = re.compile(r"\.?(InstanceTypes?|InstanceType\.\w+)\b")
+_OWN_ERRORS = re.compile(r"\.?(InstanceTypes?|InstanceType\.\w+)\b|\.Attribute(Name)?s cannot\b")
 """Parameters whose bad values have an error code of their own, which the server knows."""
 
 

@@ -24,14 +24,19 @@ _EC2_KINDS = {
     "eni": "network-interface",
     "ami": "image",
     "snap": "snapshot",
+    "vpce": "vpc-endpoint",
+    "rtb": "route-table",
 }
-_NAMING = ("InstanceId", "ResourceId", "LaunchTemplateId", "GroupId", "VolumeId", "NetworkInterfaceId")
+_NAMING = ("InstanceId", "ResourceId", "LaunchTemplateId", "GroupId", "VolumeId", "NetworkInterfaceId", "VpcEndpointId")
 """Parameters of EC2 calls that name the changed resources, single or numbered."""
 _CREATED = {
     "CreateSecurityGroup": "security-group",
     "CreateLaunchTemplate": "launch-template",
     "CreatePlacementGroup": "placement-group",
+    "CreateVpcEndpoint": "vpc-endpoint",
 }
+_WITHIN = ("VpcId", "SubnetId", "SecurityGroupId", "RouteTableId")
+"""Parameters that name what a new resource becomes a part of, single or numbered."""
 _PLACEMENT_GROUP = "placement-group"
 """Its ARN contains its name, which is known before its creation."""
 
@@ -101,6 +106,8 @@ def _properties(kind: str, resource_id: str) -> dict[str, str]:
         return {"ec2:vpc": ec2_arn("vpc", group.vpc_id)} if group and group.vpc_id else {}
     if kind == "volume" and (volume := ec2.volumes.get(resource_id)):
         return {"ec2:encrypted": str(bool(volume.encrypted)).lower()}
+    if kind == "vpc-endpoint" and (endpoint := ec2.vpc_end_points.get(resource_id)):
+        return {"ec2:vpceservicename": endpoint.service_name}
     if kind == "snapshot" and (snapshot := ec2.snapshots.get(resource_id)):
         return {"ec2:owner": snapshot.owner_id}
     return {}
@@ -161,9 +168,9 @@ def _creation(action: str, form: dict[str, str]) -> list[Subject]:
     """Returns the subjects of a creation: the new resource without an id, its network and its tags."""
     kind, request_keys = _CREATED[action], _specification_keys(form)
     arn = ec2_arn(kind, form.get("GroupName", "*") if kind == _PLACEMENT_GROUP else "*")
-    needed = [Subject(arn, request_keys)]
-    if vpc := form.get("VpcId"):
-        needed.append(ec2_subject(vpc))
+    service = {"ec2:vpceservicename": form["ServiceName"]} if form.get("ServiceName") else {}
+    needed = [Subject(arn, request_keys | service)]
+    needed += [ec2_subject(value) for key, value in form.items() if key.split(".")[0] in _WITHIN]
     if request_keys:
         needed.append(Subject(arn, {**request_keys, "ec2:createaction": action}, "ec2:CreateTags"))
     return needed

@@ -91,6 +91,70 @@ def test_only_its_owner_removes_the_mark_of_an_unhealthy_instance(fleet: Fleet) 
     eventually(lambda: instance not in fleet.members(group))
 
 
+def test_a_group_that_shrinks_keeps_its_protected_instances(fleet: Fleet) -> None:
+    group = fleet.group(3, NewInstancesProtectedFromScaleIn=True)
+    first, second, third = fleet.in_service(group, 3)
+
+    def protect(*instances: str, protected: bool) -> None:
+        fleet.groups.set_instance_protection(
+            AutoScalingGroupName=group, InstanceIds=instances, ProtectedFromScaleIn=protected
+        )
+
+    protect(second, protected=False)
+    fleet.groups.set_desired_capacity(AutoScalingGroupName=group, DesiredCapacity=1)
+    assert sorted(fleet.members(group)) == sorted([first, third]), "larger than it should be"
+    assert fleet.describe(group)["DesiredCapacity"] == 1
+    shown = fleet.groups.describe_auto_scaling_instances(InstanceIds=[first, third])["AutoScalingInstances"]
+    assert [one["ProtectedFromScaleIn"] for one in [*shown, *fleet.describe(group)["Instances"]]] == [True] * 4
+    protect(first, protected=False)
+    eventually(lambda: list(fleet.members(group)) == [third])
+
+
+def test_only_instances_in_service_of_the_group_are_protected(fleet: Fleet) -> None:
+    group, pending = fleet.group(1), fleet.group(1, NEVER)
+    (instance,) = fleet.in_service(group, 1)
+    (waiting,) = fleet.members(pending)
+
+    def refusal(name: str, *instances: str) -> str:
+        with pytest.raises(ClientError) as error:
+            fleet.groups.set_instance_protection(
+                AutoScalingGroupName=name, InstanceIds=instances, ProtectedFromScaleIn=True
+            )
+        return code(error)
+
+    assert refusal(group, instance, waiting) == "ValidationError"
+    assert refusal(pending, waiting) == "ValidationError"
+    assert refusal(group, *[instance] * 51) in ("LimitExceeded", "LimitExceededFault")
+    assert fleet.describe(group)["Instances"][0]["ProtectedFromScaleIn"] is False
+
+
+def test_protection_begins_when_an_instance_is_in_service(fleet: Fleet) -> None:
+    group = fleet.group(2, NEVER, NewInstancesProtectedFromScaleIn=True)
+    fleet.groups.set_desired_capacity(AutoScalingGroupName=group, DesiredCapacity=0)
+    assert fleet.members(group) == {}
+
+
+def test_protection_does_not_keep_what_is_unhealthy(fleet: Fleet) -> None:
+    group = fleet.group(2, NewInstancesProtectedFromScaleIn=True)
+    sick, ended = fleet.in_service(group, 2)
+    fleet.groups.set_instance_health(InstanceId=sick, HealthStatus="Unhealthy", ShouldRespectGracePeriod=False)
+    eventually(lambda: sick not in fleet.members(group))
+    fleet.groups.terminate_instance_in_auto_scaling_group(InstanceId=ended, ShouldDecrementDesiredCapacity=True)
+    eventually(lambda: ended not in fleet.members(group))
+    (replacement,) = fleet.in_service(group, 1)
+    assert fleet.describe(group)["Instances"][0]["ProtectedFromScaleIn"] is True
+    assert replacement != sick
+
+
+def test_a_grace_period_holds_back_bad_health_unless_told_otherwise(fleet: Fleet) -> None:
+    group = fleet.group(1, HealthCheckGracePeriod=3600)
+    (instance,) = fleet.in_service(group, 1)
+    fleet.groups.set_instance_health(InstanceId=instance, HealthStatus="Unhealthy")
+    assert fleet.describe(group)["Instances"][0]["HealthStatus"] == "Healthy"
+    fleet.groups.set_instance_health(InstanceId=instance, HealthStatus="Unhealthy", ShouldRespectGracePeriod=False)
+    eventually(lambda: instance not in fleet.members(group))
+
+
 def test_an_instance_is_pending_until_it_is_ready(fleet: Fleet) -> None:
     group = fleet.group(1, WAITS)
     assert list(fleet.members(group).values()) == ["Pending"]

@@ -194,8 +194,8 @@ def test_a_request_without_a_known_action_is_roots_alone(world: World) -> None:
 
 
 def test_where_moto_fails_the_sdk_reads_an_error(world: World) -> None:
-    parameters = {"InstanceId": "i-0123456789abcdef0", "HealthStatus": "Sick"}
-    assert refused(world, "autoscaling", "set_instance_health", parameters) == "InternalFailure"
+    parameters = {"AutoScalingGroupName": "nothing", "DesiredCapacity": 1}
+    assert refused(world, "autoscaling", "set_desired_capacity", parameters) == "InternalFailure"
 
 
 def test_reserved_tags_are_detected_anywhere_in_a_request() -> None:

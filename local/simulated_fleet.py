@@ -222,10 +222,10 @@ class SimulatedFleet:
             queue = self._objects.read(names.queue_key(self._run, self._cell))
             if queue is None:
                 return False
-            wanted = {"-".join(name.split("-")[:2]) for name in queue["endpoints"]}
+            endpoints = {"-".join(name.split("-")[:2]) for name in queue["endpoints"]}
             filters = [{"Name": "vpc-endpoint-state", "Values": ["available"]}]
-            found = self._account.client("ec2").describe_vpc_endpoints(Filters=filters)["VpcEndpoints"]
-            if not wanted & {one["VpcEndpointId"] for one in found}:
+            available = self._account.client("ec2").describe_vpc_endpoints(Filters=filters)["VpcEndpoints"]
+            if not endpoints & {one["VpcEndpointId"] for one in available}:
                 return False
             self._queue = queue
         return True

@@ -36,7 +36,7 @@ _POLL_SECONDS, _LONGEST_SECONDS = 0.5, 5.0
 _RARELY_SECONDS = 10.0
 """The longest interval between two searches for new cells of a run. A search soon follows the end of a cell, and none
 the report, which is made when the run has ended."""
-_LOOK_SECONDS, _NODES_PER_SECOND = 1.0, 100
+_SCAN_SECONDS, _NODES_PER_SECOND = 1.0, 100
 """The least interval between two looks at the instances of a watched fleet; for each so many it is a second longer."""
 NOTICE = {"action": "terminate", "time": "2026-11-21T15:03:12Z"}
 _NOTICE_SECONDS = 2.0
@@ -111,7 +111,7 @@ class _Cell:
         seen: role, zone, address and type by instance id.
         failed_nodes: the nodes that do not come up, by instance id.
         fleet: of a standing fleet whose nodes are watched.
-        look_at: when its instances are looked at again.
+        scan_at: when its instances are looked at again.
     """
 
     run: str
@@ -126,7 +126,7 @@ class _Cell:
     due: float = 0.0
     idle: int = 0
     fleet: SimulatedFleet | None = None
-    look_at: float = 0.0
+    scan_at: float = 0.0
 
     @property
     def state(self) -> tuple[int, bool, int, bool]:
@@ -277,9 +277,9 @@ class SimulatedNodes:
         now = time.monotonic()
         if cell.fleet is None:
             cell.fleet = SimulatedFleet(self._account, self._objects, cell.run, cell.cell, cell.benchmark, self._work)
-        if now >= cell.look_at:
+        if now >= cell.scan_at:
             self._register_new(cell)
-            cell.look_at = now + _LOOK_SECONDS + len(cell.seen) / _NODES_PER_SECOND
+            cell.scan_at = now + _SCAN_SECONDS + len(cell.seen) / _NODES_PER_SECOND
             ready = {one: facts["role"] for one, facts in cell.seen.items() if one not in cell.failed_nodes}
             cell.fleet.see(ready)
         cell.fleet.step()

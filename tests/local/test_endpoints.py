@@ -26,12 +26,12 @@ class Endpoints:
     def __init__(self, fleet: Fleet) -> None:
         self.ec2, self.subnets = fleet.ec2, fleet.subnets
         self.vpc = str(self.ec2.describe_subnets(SubnetIds=self.subnets[:1])["Subnets"][0]["VpcId"])
-        self._made: list[str] = []
+        self._created: list[str] = []
 
     def group(self) -> str:
         """A security group whose members reach each other, and nothing else."""
-        made = self.ec2.create_security_group(GroupName=unique("cell"), Description="members", VpcId=self.vpc)
-        group = str(made["GroupId"])
+        answer = self.ec2.create_security_group(GroupName=unique("cell"), Description="members", VpcId=self.vpc)
+        group = str(answer["GroupId"])
         rules = {"GroupId": group, "IpPermissions": [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group}]}]}
         self.ec2.authorize_security_group_ingress(**rules)
         self.ec2.authorize_security_group_egress(**rules)
@@ -47,7 +47,7 @@ class Endpoints:
             **({"PolicyDocument": json.dumps(policy)} if policy else {}),
         }
         created: dict[str, Any] = self.ec2.create_vpc_endpoint(**arguments | more)["VpcEndpoint"]
-        self._made.append(created["VpcEndpointId"])
+        self._created.append(created["VpcEndpointId"])
         return created
 
     def describe(self, endpoint: str) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class Endpoints:
         return list(self.ec2.describe_vpc_endpoints(Filters=filters)["VpcEndpoints"])
 
     def clear(self) -> None:
-        for endpoint in self._made:
+        for endpoint in self._created:
             if self._left(endpoint):
                 self.delete(endpoint)
 
@@ -156,17 +156,17 @@ def test_an_endpoint_becomes_available_and_has_names_for_its_zones(endpoints: En
     assert {one["SubnetId"] for one in interfaces} == set(endpoints.subnets[:2])
 
 
-def test_endpoints_are_found_by_their_tags_in_pages(endpoints: Endpoints) -> None:
+def test_endpoints_are_listed_by_their_tags_in_pages(endpoints: Endpoints) -> None:
     group, run = endpoints.group(), unique("run")
     with_tags = [{"ResourceType": "vpc-endpoint", "Tags": [{"Key": "run", "Value": run}]}]
-    made = [endpoints.create(group, TagSpecifications=with_tags)["VpcEndpointId"] for _ in range(3)]
+    ids = [endpoints.create(group, TagSpecifications=with_tags)["VpcEndpointId"] for _ in range(3)]
     filters = [{"Name": "tag:run", "Values": [run]}, {"Name": "vpc-id", "Values": [endpoints.vpc]}]
     pages = list(
         endpoints.ec2.get_paginator("describe_vpc_endpoints").paginate(
             Filters=filters, PaginationConfig={"PageSize": 2}
         )
     )
-    assert [[one["VpcEndpointId"] for one in page["VpcEndpoints"]] for page in pages] == [made[:2], made[2:]]
+    assert [[one["VpcEndpointId"] for one in page["VpcEndpoints"]] for page in pages] == [ids[:2], ids[2:]]
     with pytest.raises(ClientError) as error:
         endpoints.ec2.describe_vpc_endpoints(VpcEndpointIds=["vpce-0123456789abcdef0"])
     assert code(error) == "InvalidVpcEndpointId.NotFound"

@@ -146,7 +146,7 @@ def test_protection_does_not_keep_what_is_unhealthy(fleet: Fleet) -> None:
     assert replacement != sick
 
 
-def test_a_grace_period_holds_back_bad_health_unless_told_otherwise(fleet: Fleet) -> None:
+def test_a_grace_period_holds_back_bad_health_by_default(fleet: Fleet) -> None:
     group = fleet.group(1, HealthCheckGracePeriod=3600)
     (instance,) = fleet.in_service(group, 1)
     fleet.groups.set_instance_health(InstanceId=instance, HealthStatus="Unhealthy")

@@ -144,7 +144,7 @@ def test_a_node_that_drains_ends_its_task_and_takes_no_other(watched: Watched) -
     assert reports[first]["work"]["done"] == 1
 
 
-def test_they_ail_as_they_are_told_and_a_restart_cures_them(watched: Watched) -> None:
+def test_a_restart_cures_nodes_that_ail(watched: Watched) -> None:
     killed, hung, silent = watched.ids
     watched.open_queue()
     nodes = watched.start()

@@ -40,7 +40,7 @@ Token = tuple[str, dict[str, Any]]
 class InterfaceEndpoint(VPCEndPoint):  # type: ignore[misc]  # moto has no types
     """An interface endpoint. Its creation makes a network interface in each of its subnets."""
 
-    def __init__(self, backend: Any, subnets: list[Any], groups: list[str], **given: Any) -> None:
+    def __init__(self, backend: Any, subnets: list[Any], groups: list[str], **parameters: Any) -> None:
         identifier = random_vpc_ep_id()
         interfaces = [
             backend.create_network_interface(
@@ -58,7 +58,7 @@ class InterfaceEndpoint(VPCEndPoint):  # type: ignore[misc]  # moto has no types
             subnet_ids=[one.id for one in subnets],
             network_interface_ids=[one.id for one in interfaces],
             security_group_ids=groups,
-            **given,
+            **parameters,
         )
         self.state = _PENDING
         self.zones = [one.availability_zone for one in subnets]
@@ -131,11 +131,11 @@ def apply(delays: Delays) -> None:
 
 def _create(self: Any, delays: Delays) -> ActionResult:
     backend, token = self.ec2_backend, self._get_param("ClientToken")
-    given = json.dumps({name: values for name, values in self.querystring.items() if name != "ClientToken"})
+    parameters = json.dumps({name: values for name, values in self.querystring.items() if name != "ClientToken"})
     tokens: dict[str, Token] = backend.__dict__.setdefault("endpoint_tokens", {})
     if token and token in tokens:
-        parameters, answer = tokens[token]
-        if parameters != given:
+        earlier, answer = tokens[token]
+        if earlier != parameters:
             message = f"The token '{token}' was used for a request with other parameters."
             raise EC2ClientError("IdempotentParameterMismatch", message)
         return ActionResult(answer)
@@ -143,7 +143,7 @@ def _create(self: Any, delays: Delays) -> ActionResult:
     backend.vpc_end_points[endpoint.id] = endpoint
     answer = {"VpcEndpoint": endpoint.description(), "ClientToken": token}
     if token:
-        tokens[token] = given, answer
+        tokens[token] = parameters, answer
     delays.later(lambda: _open(endpoint))
     return ActionResult(answer)
 

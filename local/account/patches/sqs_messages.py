@@ -23,7 +23,7 @@ from ._wrap import wrap
 LONGEST_SECONDS = 43200
 """The longest time from the receipt of a message until it is visible again."""
 _WAIT_SECONDS = 0.1
-_LOOK = "look_at"
+_QUIET = "quiet_until"
 """The key of a queue for the moment before which no message becomes visible unless one comes or changes, and for the
 number of messages then."""
 
@@ -84,15 +84,15 @@ def _number(data: Message, name: str, default: Any, least: int, most: int) -> in
 
 def _take(queue: Queue, most: int, visibility: int) -> list[Message]:
     """Returns messages that are visible now. It does not look where it knows that there are none."""
-    until, count = queue.get(_LOOK, (0.0, -1))
+    until, count = queue.get(_QUIET, (0.0, -1))
     if time.time() < until and count == len(queue["messages"]):
         return []
     messages: list[Message] = sqs._collect_msgs(queue, most, visibility)
     if messages or queue["is_fifo"]:
-        queue.pop(_LOOK, None)
+        queue.pop(_QUIET, None)
     else:
         soonest = min((one["visible_at"] for one in queue["messages"]), default=time.time() + 1)
-        queue[_LOOK] = min(soonest, time.time() + 1), len(queue["messages"])  # a retention may end meanwhile
+        queue[_QUIET] = min(soonest, time.time() + 1), len(queue["messages"])  # a retention may end meanwhile
     return messages
 
 
@@ -101,12 +101,12 @@ def _collect(queue: Queue, most: int, visibility: int) -> list[Message]:
     does at a receipt, have been received too often.
     """
     now = time.time()
-    found: list[Message] = []
+    visible: list[Message] = []
     gone: list[Message] = []
     tries, dead = _redrive(queue)
     oldest = now - int(queue["attributes"]["MessageRetentionPeriod"])
     for one in queue["messages"]:
-        if len(found) == most:
+        if len(visible) == most:
             break
         sqs._ensure_msg_fields(one)
         if one.get("enqueued_at", one["sent_at"]) <= oldest:
@@ -117,14 +117,14 @@ def _collect(queue: Queue, most: int, visibility: int) -> list[Message]:
             gone.append(one)
             _bury(queue, dead, one, now)
         else:
-            found.append(one)
+            visible.append(one)
     for one in gone:
         _remove(queue, one)
-    for one in found:
+    for one in visible:
         one["visible_at"] = now + visibility
         one["receive_count"] += 1
         one["first_receive_at"] = one["first_receive_at"] or now
-    return found
+    return visible
 
 
 def _redrive(queue: Queue) -> tuple[int, Queue | None]:
@@ -147,7 +147,7 @@ def _remove(queue: Queue, message: Message) -> None:
             return
 
 
-def _described(message: Message, names: list[str], wanted: list[str]) -> Message:
+def _described(message: Message, names: list[str], attribute_names: list[str]) -> Message:
     entry = {
         "MessageId": message["id"],
         "ReceiptHandle": message["receipt_handle"],
@@ -156,7 +156,7 @@ def _described(message: Message, names: list[str], wanted: list[str]) -> Message
     }
     if attributes := sqs._build_sys_attrs(message, names):
         entry["Attributes"] = attributes
-    if own := sqs._filter_msg_attrs(message["message_attributes"], wanted):
+    if own := sqs._filter_msg_attrs(message["message_attributes"], attribute_names):
         entry |= {"MessageAttributes": own, "MD5OfMessageAttributes": sqs._md5_msg_attrs(own)}
     return entry
 
@@ -185,7 +185,7 @@ def _delete(data: Message, url: str) -> Message:
     queue = sqs._get_q(data.get("QueueUrl", url), "sqs:DeleteMessage")
     if message := _message_of(data, queue):
         _remove(queue, message)
-        queue.pop(_LOOK, None)
+        queue.pop(_QUIET, None)
     return {}
 
 
@@ -205,7 +205,7 @@ def _change(data: Message, url: str) -> Message:
         text = f"Value {seconds} for parameter VisibilityTimeout is invalid. Reason: {reason}"
         raise sqs._Err("InvalidParameterValue", text)
     message["visible_at"] = now + seconds
-    queue.pop(_LOOK, None)
+    queue.pop(_QUIET, None)
     if not seconds:
         sqs.esm_wake.set()
     return {}

@@ -17,7 +17,7 @@ import pytest
 
 from local.account.kernels import problem as obstacle_of_kernels
 from local.account.network import DOORS_AT_ONCE, problem
-from local.account.reach import is_closed, name_servers, reach_of
+from local.account.reach import is_closed, name_servers, reach_of, reaches
 from local.launcher import LocalAccount, obstacle
 from local.process import AccountError
 from local.project import ROOT
@@ -50,6 +50,29 @@ def instance(address: str = "", **groups: list[tuple[Any, ...]]) -> Any:
             for name, rules in groups.items()
         ],
     )
+
+
+@pytest.mark.parametrize(
+    ("egress", "ingress", "expected"),
+    [
+        (("-1", {}, "door", None, None), ("-1", {}, "cell", None, None), True),
+        (("tcp", {}, "door", 443, 443), ("tcp", {"CidrIp": "10.0.1.0/24"}, "", 0, 1000), True),
+        (("tcp", {"CidrIp": "10.0.2.0/24"}, "", 443, 443), ("tcp", {}, "cell", 443, 443), True),
+        (OPEN, OPEN, True),
+        (("tcp", {}, "door", 80, 80), OPEN, False),
+        (("udp", {}, "door", 443, 443), OPEN, False),
+        (("tcp", {}, "other", 443, 443), OPEN, False),
+        (("tcp", {"CidrIp": "10.0.1.0/24"}, "", 443, 443), OPEN, False),
+        (OPEN, ("tcp", {"CidrIp": "10.0.1.0/25"}, "", 443, 443), False),
+        (OPEN, ("-1", {}, "door", None, None), False),
+    ],
+)
+def test_both_security_groups_must_allow_a_connection(
+    egress: tuple[Any, ...], ingress: tuple[Any, ...], expected: bool
+) -> None:
+    node, (door,) = instance("127.16.0.1", cell=[egress]), instance(door=[ingress]).security_groups
+    door.ingress_rules = door.egress_rules
+    assert reaches(node, "10.0.1.0/24", [door], "10.0.2.7") is expected
 
 
 def test_only_groups_without_a_rule_for_everything_limit_an_instance() -> None:

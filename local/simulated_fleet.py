@@ -200,7 +200,7 @@ class SimulatedFleet:
         repair = node.repair
         if repair is None or repair["code"] is not None or node.reported_at < repair["at"]:
             return
-        node.repair = {**repair, "code": 0}
+        node.repair = {**repair, "at": now, "code": 0}
         node.grace_from, node.counted_from = now, (now, node.done)
         node.failing_since.clear()
         if node.is_cured_by_restart:

@@ -224,6 +224,13 @@ def _benchmark_alarms(teardown: sfn.IStateMachine) -> Iterator[AlarmSpec]:
         BREACHING,
         silence=True,
     )
+    # Nodes that come and go for a while are one alarm.
+    yield AlarmSpec(
+        "HealingLimited",
+        "Nodes of a standing fleet fail, and their repair has reached its limit, or did not help.",
+        "healing-limited",
+        troop_metric(Metric.HEALING_LIMITED, period=cdk.Duration.minutes(MINUTES)),
+    )
     # A stopped teardown is not an alarm: stopping its run stops it, and the reaper starts it again.
     for kind, how in {"Failed": "failed", "TimedOut": "took too long"}.items():
         yield AlarmSpec(

@@ -47,7 +47,7 @@ def _dimension(metric: Metric) -> str:
         return ""
     values = VALUES.get(metric, ())
     named = ", ".join(f"`{value}`" for value in values) if len(values) < SHOWN else f"{len(values)} values"
-    return f"`{dimension}`: {named}" if values else f"`{dimension}`"
+    return f"`{dimension}`: {named}" if values else f"`{dimension.replace(',', '`, `')}`"
 
 
 if __name__ == "__main__":

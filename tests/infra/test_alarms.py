@@ -64,6 +64,7 @@ ALARMS: dict[str, tuple[str, str, str, dict[str, str], str, int, str]] = {
         "notBreaching",
     ),
     "ReaperSilent": ("reaper-silent", "Troop", "ReaperFinds", OURS, "SampleCount", 900, "breaching"),
+    "HealingLimited": ("healing-limited", "Troop", "HealingLimited", OURS, "Maximum", 900, "notBreaching"),
     **{
         f"Teardown{kind}": (
             "teardown-failed",

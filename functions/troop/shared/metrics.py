@@ -17,6 +17,9 @@ REASON, STATUS = "reason", "status"
 CALENDAR, KIND, CURRENCY = "calendar", "kind", "currency"
 """The second dimensions of units; of ``RunsOpen``, ``NodesAlive`` and ``Repairs``; of ``RunCost``."""
 
+FLEET, CHECK = "fleet", "check"
+"""The further dimensions of ``FleetHealth``: the name of a fleet, and of a check of its nodes."""
+
 VERDICT = "verdict"
 """The second dimension of ``Verdicts``."""
 
@@ -40,10 +43,12 @@ class Repair(StrEnum):
     EVENT = "event-swept"
     TEARDOWN = "teardown-started"
     LEFTOVER = "leftover-removed"
+    NODE_RESTARTED = "node-restarted"
+    NODE_REPLACED = "node-replaced"
 
 
 class Metric(StrEnum):
-    """All metrics. They are counts, except ``RecoverySeconds`` and ``RunCost``."""
+    """All metrics. They are counts, except ``RecoverySeconds``, ``RunCost`` and ``FleetHealth``."""
 
     UNITS_UNRECOVERED = "UnitsUnrecovered"
     HALTED_ITSELF = "HaltedItself"
@@ -74,6 +79,8 @@ class Metric(StrEnum):
     RUN_COST = "RunCost"
     STEPS_FAILED = "StepsFailed"
     REPAIRS = "Repairs"
+    HEALING_LIMITED = "HealingLimited"
+    FLEET_HEALTH = "FleetHealth"
 
 
 @dataclass(frozen=True)
@@ -84,7 +91,8 @@ class Meaning:
         writer: the functions that write it.
         when: how often it is written.
         text: what it counts, for docs/reference/metrics.md.
-        dimension: its second dimension; "" for none. A metric that has one does not exist without it.
+        dimension: its second dimension, and a third one after a comma; "" for none. A metric with one does not exist
+            without it.
     """
 
     writer: str
@@ -181,10 +189,21 @@ MEANINGS: Mapping[Metric, Meaning] = {
         "meantime",
     ),
     Metric.REPAIRS: Meaning(
-        "watchdog, notify, sweep, reaper",
+        "watchdog, notify, sweep, reaper, fleet",
         _EACH,
         "repairs [without anybody's help](../guides/runbook.md#what-is-mended-without-you)",
         KIND,
+    ),
+    Metric.HEALING_LIMITED: Meaning(
+        "fleet",
+        "every check of a fleet while it is so, at least each minute",
+        "1 while nodes of a standing fleet fail, and their repair has reached its limit or did not help",
+    ),
+    Metric.FLEET_HEALTH: Meaning(
+        "fleet",
+        "every check of a fleet, at least each minute",
+        "values that the nodes of a standing fleet report for a check, at most 100 each time; percentiles",
+        f"{FLEET},{CHECK}",
     ),
 }
 

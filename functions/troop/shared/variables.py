@@ -56,6 +56,7 @@ class Variable(StrEnum):
     NEWS_TOPIC = "TROOP_NEWS_TOPIC"
     UNTOLD_QUEUE = "TROOP_UNTOLD_QUEUE"
     ACT_NOW_TOPIC = "TROOP_ACT_NOW_TOPIC"
+    WARNING_TOPIC = "TROOP_WARNING_TOPIC"
     RUNBOOK = "TROOP_RUNBOOK"
     """Where people read the runbook: a path or an URL."""
 

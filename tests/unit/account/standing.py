@@ -26,6 +26,7 @@ from troop.shared.aws.clients import client
 
 MACHINES = "arn:aws:states:eu-central-1:123456789012:stateMachine:"
 KINDS = ("benchmark", "fleet", "teardown")
+TOPICS = {name: f"arn:aws:sns:eu-central-1:123456789012:{name}" for name in ("ACT_NOW", "WARNING")}
 FUNCTION = "arn:aws:lambda:eu-central-1:123456789012:function:fleet"
 
 FILE: dict[str, Any] = {
@@ -166,6 +167,8 @@ def deploy_fleets(account: Account, monkeypatch: pytest.MonkeyPatch, tmp_path: P
     for name in KINDS:
         monkeypatch.setenv(f"TROOP_{name.upper()}_MACHINE", MACHINES + name)
     monkeypatch.setenv("TROOP_FLEET_FUNCTION", FUNCTION)
+    for name, arn in TOPICS.items():
+        monkeypatch.setenv(f"TROOP_{name}_TOPIC", arn)
     real = BaseClient._make_api_call  # type: ignore[attr-defined]
 
     def call(self: Any, operation: str, parameters: dict[str, Any]) -> Any:
@@ -186,3 +189,5 @@ def _create() -> None:
     role = client("iam").create_role(RoleName="machines", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
     for name in KINDS:
         client("stepfunctions").create_state_machine(name=name, definition="{}", roleArn=role)
+    for name in TOPICS:
+        client("sns").create_topic(Name=name)

@@ -18,7 +18,7 @@ from troop.bench.definition.plan import sole
 from troop.bench.definition.problems import BadBenchmarkError
 from troop.bench.file.read_fleet import read_fleet
 from troop.bench.flows.fleet_service import FleetService
-from troop.bench.flows.fleet_steps import standing_of
+from troop.bench.flows.fleet_view import standing_of
 from troop.bench.records.record import Run
 from troop.bench.wiring import services
 from troop.shared.api.errors import (

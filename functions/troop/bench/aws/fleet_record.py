@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -13,8 +13,9 @@ from troop.bench.aws.node_reservations import NodeReservations
 from troop.bench.aws.run_items import RUN, key
 from troop.bench.aws.run_rows import RunRows
 from troop.bench.definition.limits import no_room
+from troop.bench.definition.living import RoleDigest
 from troop.bench.definition.problems import BadBenchmarkError
-from troop.bench.definition.standing import Counts, Market, Standing, reserved
+from troop.bench.definition.standing import Counts, Standing, reserved
 from troop.shared import codec, moments
 from troop.shared.aws.dynamo import typed
 from troop.shared.aws.throttling import Sleep
@@ -79,36 +80,71 @@ class FleetRecord:
             return False
         return True
 
-    def decide(self, run: str, standing: Standing, market: Mapping[str, Market]) -> bool:
-        """Records what the next check of an open fleet must know, and with it the right to resize its groups now.
+    def claim(self, run: str, standing: Standing, **changes: Any) -> Standing | None:
+        """Records what a check of an open fleet has decided, and with it the right to act on that now.
 
         Args:
             standing: the record that the decision is based on.
+            changes: the attributes of :class:`Standing` that the decision changes.
 
         Returns:
-            False, and nothing is changed, if another check has decided since, or the fleet was resized or closed.
+            The record after the claim, for further claims of the same check. None, and nothing is changed, if another
+            check has decided since, or the fleet was resized or closed.
         """
-        values = {
-            ":market": {role: codec.to_document(one) for role, one in market.items()},
-            ":next": standing.decisions + 1,
-            ":before": standing.decisions,
-            ":desired": dict(standing.desired),
-        }
-        last = "decisions = :before" if standing.decisions else "attribute_not_exists(decisions)"
-        if not standing.decisions:
-            del values[":before"]
+        after = replace(standing, **changes, decisions=standing.decisions + 1)
+        document, names = codec.to_document(after), [*changes, "decisions"]
+        values = {f":{name}": document[name] for name in names if name in document}
+        values[":desired"] = dict(standing.desired)
+        last = "attribute_not_exists(#decisions)"
+        if standing.decisions:
+            values[":before"], last = standing.decisions, "#decisions = :before"
+        update = "SET " + ", ".join(f"#{name} = :{name}" for name in names if name in document)
+        if removed := [f"#{name}" for name in names if name not in document]:
+            update += " REMOVE " + ", ".join(removed)
         condition = f"{_IS_OPEN} AND desired = :desired AND {last}"
         try:
-            self._update(run, "SET market = :market, decisions = :next", condition, values)
+            self._update(run, update, condition, values, {f"#{name}": name for name in names})
         except ConditionFailed:
-            return False
-        return True
+            return None
+        return after
 
-    def record_counts(self, run: str, counts: Mapping[str, Counts], now: datetime) -> None:
-        """Records the nodes that a check found; a closed fleet stays as it is."""
-        values = {":seen": {role: asdict(own) for role, own in counts.items()}, ":now": moments.iso(now)}
+    def mark_sent(self, run: str, standing: Standing, key: str) -> Standing | None:
+        """Records that people were notified of a check that this claim has announced.
+
+        Args:
+            standing: the record as the claim left it.
+            key: of the announcement.
+
+        Returns:
+            The record after that, for further claims. None, and nothing is changed, if the fleet was closed, or another
+            check has taken the notification on since.
+        """
+        entry = standing.announced[key]
+        values = {":sent": True, ":one": 1, ":at": moments.iso(entry.at)}
+        update = "SET announced.#key.sent = :sent ADD decisions :one"
+        try:
+            self._update(run, update, f"{_IS_OPEN} AND announced.#key.#at = :at", values, {"#key": key, "#at": "at"})
+        except ConditionFailed:
+            return None
+        after = {**standing.announced, key: replace(entry, sent=True)}
+        return replace(standing, announced=after, decisions=standing.decisions + 1)
+
+    def record_seen(
+        self, run: str, counts: Mapping[str, Counts], digests: Mapping[str, RoleDigest], now: datetime
+    ) -> None:
+        """Records the nodes that a check found, and their health; a closed fleet stays as it is."""
+        values: dict[str, Any] = {
+            ":seen": {role: asdict(own) for role, own in counts.items()},
+            ":now": moments.iso(now),
+        }
+        update, names = "SET seen = :seen, seen_at = :now", dict[str, str]()
+        if digests:
+            update, names["#digest"] = f"{update}, #digest = :digest", "digest"
+            values[":digest"] = {role: codec.to_document(one) for role, one in digests.items()}
         with suppress(ConditionFailed):
-            self._update(run, "SET seen = :seen, seen_at = :now", _IS_OPEN, values)
+            self._update(run, update, _IS_OPEN, values, names)
 
-    def _update(self, run: str, update: str, condition: str, values: dict[str, Any]) -> None:
-        RunRows(self.client, self.table, self.sleep).update(run, RUN, update, condition, values)
+    def _update(
+        self, run: str, update: str, condition: str, values: dict[str, Any], names: dict[str, str] | None = None
+    ) -> None:
+        RunRows(self.client, self.table, self.sleep).update(run, RUN, update, condition, values, names)

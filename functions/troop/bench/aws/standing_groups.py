@@ -48,6 +48,15 @@ class StandingGroups:
         name, size = group_name(run, cell, resize.role, resize.is_backup), resize.size
         self.autoscaling.update_auto_scaling_group(AutoScalingGroupName=name, MaxSize=size, DesiredCapacity=size)
 
+    def mark_unhealthy(self, node: str) -> None:
+        """Marks an instance as unhealthy, at once: Auto Scaling terminates it, and launches another one. Repeating it
+        changes nothing.
+
+        Raises:
+            ClientError: Auto Scaling refused, as it does if the instance is in no group any more.
+        """
+        self.autoscaling.set_instance_health(InstanceId=node, HealthStatus="Unhealthy", ShouldRespectGracePeriod=False)
+
     def refusals(self, run: str, cell: str, group: GroupStatus) -> tuple[str, ...]:
         """Returns why a group's latest launches failed, newest first, up to the latest success; earlier failures no
         longer matter.

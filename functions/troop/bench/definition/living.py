@@ -173,6 +173,8 @@ class RoleDigest:
         ok, warn, fail: nodes by the worst of their checks.
         silent: ready nodes without a current report.
         checks: the worst first.
+        draining: nodes that are to end soon, whatever their checks.
+        new: nodes whose first report is due, or whose grace goes on.
     """
 
     ok: int = 0
@@ -180,6 +182,8 @@ class RoleDigest:
     fail: int = 0
     silent: int = 0
     checks: tuple[MergedCheck, ...] = ()
+    draining: int = field(default=0, metadata=_OMIT)
+    new: int = field(default=0, metadata=_OMIT)
 
 
 @dataclass(frozen=True)
@@ -231,11 +235,16 @@ class Repair:
 
 @dataclass(frozen=True)
 class Announcement:
-    """A finding that people were told of.
+    """A check that does not pass, and that people are notified of once.
 
     Attributes:
-        ok_since: since when its check has been fine again; None while it is not.
+        status: of the notification.
+        at: when a check of the fleet took the notification on.
+        sent: whether the topic has accepted it.
+        ok_since: since when the check has passed again; None while it does not.
     """
 
+    status: Grade
     at: datetime
+    sent: bool = field(default=False, metadata=_OMIT)
     ok_since: datetime | None = field(default=None, metadata=_OMIT)

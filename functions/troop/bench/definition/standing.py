@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from troop.bench.definition.definition import ON_DEMAND, SPOT, surge
 from troop.bench.definition.limits import setting
-from troop.bench.definition.living import Announcement, Heal, Health, Queue, Repair, RoleDigest, Scale, WorkSample
+from troop.bench.definition.living import Announcement, Heal, Health, Queue, Repair, RoleDigest, Scale, Work, WorkSample
 from troop.bench.definition.problems import BadBenchmarkError, Problem
 from troop.bench.definition.roster import Node
 from troop.shared.codec import stored
@@ -87,7 +87,7 @@ class Standing:
         ranks: whether nodes have ranks, which their replacements take over.
         fixed: roles that keep their number of nodes.
         queue: of its tasks; None for none.
-        scales, heals, healths: of the roles that have them in the file.
+        scales, heals, healths, works: of the roles that have them in the file.
         watched: roles whose nodes report.
         submitted: number of tasks that its queue has accepted.
         digest: health by role at the last check of the reports.
@@ -96,7 +96,7 @@ class Standing:
         idle_since: of roles that scale, since when fewer nodes have been enough.
         withheld: of roles that should have more nodes, why they do not.
         repairs: those of the last hour, and the last one of each node, in order.
-        announced: findings that people were told of, by ``<role>/<check>``.
+        announced: checks of which people are notified, by ``<role>/<check>``.
         drains: by node that is to take no more tasks, since when.
     """
 
@@ -118,6 +118,7 @@ class Standing:
     scales: Mapping[str, Scale] = field(default_factory=dict, metadata=_OMIT)
     heals: Mapping[str, Heal] = field(default_factory=dict, metadata=_OMIT)
     healths: Mapping[str, Health] = field(default_factory=dict, metadata=_OMIT)
+    works: Mapping[str, Work] = field(default_factory=dict, metadata=_OMIT)
     watched: frozenset[str] = field(default=frozenset(), metadata=_OMIT)
     submitted: int = field(default=0, metadata=_OMIT)
     digest: Mapping[str, RoleDigest] = field(default_factory=dict, metadata=_OMIT)

@@ -18,7 +18,7 @@ from troop.bench.definition.limits import no_room
 from troop.bench.definition.problems import BadBenchmarkError, Problem
 from troop.bench.definition.roster import Node
 from troop.bench.definition.standing import GroupStatus, Standing
-from troop.bench.flows.fleet_steps import CELL, FleetView, standing_of
+from troop.bench.flows.fleet_view import CELL, FleetView, standing_of
 from troop.bench.flows.run_service import RunService
 from troop.bench.money.costs import Cost
 from troop.bench.records.record import Cell, Resource, Run

@@ -390,6 +390,7 @@ def _standing(fleet: Benchmark) -> Standing:
         scales={one.role: one.scale for one in fleet.fleets if one.scale},
         heals={one.role: one.heal for one in fleet.fleets if one.heal},
         healths={one.role: one.health for one in fleet.fleets if one.health},
+        works={one.role: one.work for one in fleet.fleets if one.work},
         watched=frozenset(fleet.watched_roles),
     )
 

@@ -7,10 +7,15 @@ from functools import cache
 from troop.bench.aws.fleet_reader import FleetReader
 from troop.bench.aws.fleet_record import FleetRecord
 from troop.bench.aws.standing_groups import StandingGroups
-from troop.bench.flows.fleet_steps import FleetSteps, FleetView
+from troop.bench.flows.fleet_health import FleetHealth
+from troop.bench.flows.fleet_orders import FleetOrders
+from troop.bench.flows.fleet_steps import FleetSteps
+from troop.bench.flows.fleet_view import FleetView
+from troop.bench.flows.fleet_work import FleetWork
 from troop.bench.flows.seating import Seating
 from troop.bench.wiring.inventory import inventory_reader
 from troop.bench.wiring.store import cell_store, runs
+from troop.shared.aws.alarm_topics import AlarmTopics
 from troop.shared.aws.clients import client
 from troop.shared.variables import Variable
 from troop.shared.wiring import environment
@@ -27,5 +32,14 @@ def fleet_view() -> FleetView:
 
 @cache
 def fleet_steps() -> FleetSteps:
+    view = fleet_view()
+    work = FleetWork(runs(), fleet_record(), view.groups, inventory_reader())
     seating = Seating(FleetReader(client("ec2"), client("autoscaling")), cell_store())
-    return FleetSteps(runs(), fleet_record(), fleet_view(), inventory_reader(), seating, environment.now)
+    return FleetSteps(
+        runs(), fleet_record(), view, fleet_health(), work, FleetOrders(cell_store()), seating, environment.now
+    )
+
+
+def fleet_health() -> FleetHealth:
+    topics = AlarmTopics(client("sns"), variable(Variable.ACT_NOW_TOPIC), variable(Variable.WARNING_TOPIC))
+    return FleetHealth(fleet_record(), StandingGroups(client("autoscaling")), topics, environment.settings().deployment)

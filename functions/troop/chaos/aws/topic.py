@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from troop.chaos.notifications import Notification
+from troop.shared.aws.alarm_topics import plain_subject
 
-_LONGEST_SUBJECT = 99
 _LONGEST_ATTRIBUTE = 256
 """The most characters of an attribute for subscription filters. SNS accepts more, but names of units do not need it."""
 
@@ -47,8 +47,6 @@ def _attribute(value: Any) -> str:
 
 
 def _subject(notification: Notification) -> str:
-    """Returns a subject that SNS accepts: fewer than 100 characters of ASCII, without control characters."""
     unit = notification.detail.get("unit")
     words = f"{notification.detail['deployment']}: {notification.detail_type}" + (f": {unit}" if unit else "")
-    plain = "".join(character if " " <= character <= "~" else "?" for character in words)
-    return plain if len(plain) <= _LONGEST_SUBJECT else plain[: _LONGEST_SUBJECT - 3] + "..."
+    return plain_subject(words)

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 from troop.shared.metrics import DIMENSION, KIND, NAMESPACE, Metric, Repair
 
-_UNITS = {Metric.RECOVERY_SECONDS: MetricUnit.Seconds, Metric.RUN_COST: MetricUnit.NoUnit}
+_UNITS = {
+    Metric.RECOVERY_SECONDS: MetricUnit.Seconds,
+    Metric.RUN_COST: MetricUnit.NoUnit,
+    Metric.FLEET_HEALTH: MetricUnit.NoUnit,
+}
 
 logger = Logger()
 
 
-def emit(deployment: str, values: Mapping[Metric, float], **dimensions: str) -> None:
+def emit(deployment: str, values: Mapping[Metric, float | Sequence[float]], **dimensions: str) -> None:
     """Writes one line with all ``values``. Never raises, because no work may fail for its metrics.
 
     Args:
         deployment: the stack's name, the dimension of all metrics.
-        values: the values by metric; if empty, nothing is written.
+        values: the value of each metric, or at most 100 of them; if empty, nothing is written.
         dimensions: further ones, each with few values.
     """
     if not values:
@@ -29,8 +33,9 @@ def emit(deployment: str, values: Mapping[Metric, float], **dimensions: str) -> 
         line = EphemeralMetrics(namespace=NAMESPACE, service="")
         for name, value in {DIMENSION: deployment, **dimensions}.items():
             line.add_dimension(name=name, value=value)
-        for metric, number in values.items():
-            line.add_metric(name=metric.value, unit=_UNITS.get(metric, MetricUnit.Count), value=number)
+        for metric, some in values.items():
+            for number in some if isinstance(some, Sequence) else (some,):
+                line.add_metric(name=metric.value, unit=_UNITS.get(metric, MetricUnit.Count), value=number)
         line.flush_metrics()
     except Exception:  # whatever the error, the work itself is done
         logger.warning("metrics were not written", exc_info=True)

@@ -11,7 +11,7 @@ from tests.unit.account.standing import FILE, Stand
 from troop.bench.aws.cell_store import CellStore
 from troop.bench.aws.fleet_reader import FleetReader
 from troop.bench.definition import names
-from troop.bench.flows.fleet_steps import FleetView, standing_of
+from troop.bench.flows.fleet_view import FleetView, standing_of
 from troop.bench.wiring.fleet import fleet_steps
 from troop.bench.wiring.store import cell_store, runs
 from troop.shared.aws.clients import client
@@ -65,10 +65,10 @@ def test_omitted_node_retains_its_rank_and_ended_node_does_not(stand: Stand, mon
         patch.setattr(FleetReader, "described", omits)
         stand.keep(run)
         assert ranks(stand, run) == before
-    groups, nodes = fleet_steps().view.describe(run, standing_of(runs().get(run)))
+    reading = fleet_steps().view.read(runs().get(run), stand.account.clock())
     client("ec2").terminate_instances(InstanceIds=[before[1]])
     with monkeypatch.context() as patch:  # the group does not know it yet
-        patch.setattr(FleetView, "describe", lambda *_: (groups, nodes))
+        patch.setattr(FleetView, "read", lambda *_: reading)
         stand.keep(run)
         assert ranks(stand, run) == {0: before[0]}
 

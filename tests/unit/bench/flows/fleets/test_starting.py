@@ -12,7 +12,7 @@ from tests.unit.account.standing import FILE, MACHINES, Stand
 from troop.bench.definition import names
 from troop.bench.definition.definition import from_document
 from troop.bench.definition.living import Heal, Health, Queue, Scale
-from troop.bench.flows.fleet_steps import standing_of
+from troop.bench.flows.fleet_view import standing_of
 
 
 def test_a_fleet_is_on_record_when_its_workflow_starts(stand: Stand) -> None:

@@ -87,7 +87,7 @@ def test_a_fleet_at_work_is_read_as_it_was_written(runs: RunTable) -> None:
         idle_since={"workers": LATER},
         withheld={"workers": "the limit"},
         repairs=(Repair("r1", "i-1", "workers", RESTART, LATER, 2, "answer failed 3 times"),),
-        announced={"workers/answer": Announcement(NOON, LATER)},
+        announced={"workers/answer": Announcement(Grade.FAIL, NOON, sent=True, ok_since=LATER)},
         drains={"i-2": LATEST},
     )
     run = replace(a_run(), standing=standing)

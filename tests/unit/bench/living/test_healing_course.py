@@ -1,0 +1,225 @@
+"""Hours of a fleet whose workers are killed, hang, are slow, or come and go: how healing goes on, and when it stops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.bench.living.build import LONG_AGO, NOW, fleet
+from troop.bench.definition.living import REPLACE, RESTART, Grade, Heal
+from troop.bench.definition.roster import Node
+from troop.bench.definition.standing import GroupStatus, Member, Place, Standing
+from troop.bench.living.digest import watched
+from troop.bench.living.healing import MOST_OF_A_NODE, heal, limit, to_replace, to_restart
+from troop.bench.living.report import Check, Report
+
+HOUR, ROUND, POLL = timedelta(hours=1), timedelta(seconds=60), timedelta(seconds=10)
+
+Sick = Callable[[timedelta], bool]
+"""Whether a worker fails, so long after its start."""
+
+
+def never(age: timedelta) -> bool:
+    return False
+
+
+def killed_after(seconds: int) -> Sick:
+    return lambda age: age >= timedelta(seconds=seconds)
+
+
+def flapping(bad: int, good: int) -> Sick:
+    """Fails for some polls, then passes for some."""
+    return lambda age: age.total_seconds() % (10 * (bad + good)) >= 10 * good
+
+
+@dataclass
+class Worker:
+    """A node with a worker.
+
+    Attributes:
+        behaviour: of the worker since its start.
+        is_cured: whether a restart ends the failure for good.
+    """
+
+    name: str
+    behaviour: Sick
+    started: datetime
+    ready_at: datetime
+    is_cured: bool = True
+    is_dead: bool = False
+    failures: int = 0
+    repair: str = ""
+    repaired_at: datetime | None = None
+
+    def poll(self, now: datetime) -> None:
+        self.failures = self.failures + 1 if self.behaviour(now - self.started) else 0
+
+    def restart(self, repair: str, now: datetime) -> None:
+        self.repair, self.repaired_at, self.started = repair, now, now
+        if self.is_cured:
+            self.behaviour = never
+
+    def report(self, now: datetime) -> Report:
+        status = Grade.FAIL if self.failures else Grade.OK
+        checks = (Check("answer", status),)
+        return Report(self.name, now, status, self.failures, checks, repair=self.repair, repaired_at=self.repaired_at)
+
+
+@dataclass
+class Course:
+    """A fleet whose checks do not overlap.
+
+    Attributes:
+        successor: the behaviour of the worker of a new node.
+        acts: moments of all repairs that have begun.
+        limited: moments of rounds that called a person.
+    """
+
+    standing: Standing
+    workers: dict[str, Worker]
+    successor: Sick = never
+    now: datetime = NOW
+    acts: list[tuple[datetime, str]] = field(default_factory=list)
+    limited: list[datetime] = field(default_factory=list)
+    launched: int = 0
+
+    @classmethod
+    def begin(cls, behaviours: list[Sick], heal: Heal, successor: Sick = never, is_cured: bool = True) -> Course:
+        workers = {
+            f"i-{number:03}": Worker(f"i-{number:03}", one, NOW, LONG_AGO, is_cured)
+            for number, one in enumerate(behaviours)
+        }
+        return cls(fleet(len(behaviours), heal), workers, successor)
+
+    def go_on(self, time: timedelta) -> Course:
+        for _ in range(int(time / ROUND)):
+            for _ in range(int(ROUND / POLL)):
+                self.now += POLL
+                for worker in self.workers.values():
+                    worker.poll(self.now)
+            self._check()
+        return self
+
+    def _check(self) -> None:
+        reports = {name: one.report(self.now) for name, one in self.workers.items() if not one.is_dead}
+        members = tuple(Member(name, "a", "c7g.large", Place.SERVING) for name in self.workers)
+        group = GroupStatus("workers", len(members), len(members), members)
+        nodes = {name: Node(name, "workers") for name in self.workers}
+        registered = {name: one.ready_at for name, one in self.workers.items()}
+        seen = watched(self.standing, [group], nodes, registered, reports, self.now)
+        healing = heal(self.standing, seen, set(self.workers), self.now)
+        self.standing = replace(self.standing, repairs=healing.on_record)
+        self.limited += [self.now] if healing.limited else []
+        for name, repair in to_restart(self.standing.repairs, reports, self.now).items():
+            if name in reports and self.workers[name].repair != repair:
+                self.workers[name].restart(repair, self.now)
+                self.acts.append((self.now, RESTART))
+        for name in to_replace(self.standing.repairs, set(self.workers), self.now):
+            del self.workers[name]
+            self.launched += 1
+            new = f"i-new-{self.launched}"
+            self.workers[new] = Worker(new, self.successor, self.now, self.now)
+            self.acts.append((self.now, REPLACE))
+
+    @property
+    def most_an_hour(self) -> int:
+        moments = [at for at, _ in self.acts]
+        return max((sum(at <= other < at + HOUR for other in moments) for at in moments), default=0)
+
+    @property
+    def alarms(self) -> int:
+        """How often the alarm goes off: it ends a quarter of an hour after the last round that called a person."""
+        return sum(_begins(self.limited))
+
+
+def _begins(moments: list[datetime]) -> Iterator[bool]:
+    for before, at in zip([None, *moments], moments, strict=False):
+        yield before is None or at - before > timedelta(minutes=15)
+
+
+def rule(do: str, share: str = "0.1") -> Heal:
+    return Heal(3, do, "restart.sh" if do == RESTART else None, Decimal(share))
+
+
+def kinds(course: Course) -> list[str]:
+    return [kind for _, kind in course.acts]
+
+
+def test_a_killed_worker_is_restarted_once() -> None:
+    course = Course.begin([killed_after(600), *[never] * 9], rule(RESTART)).go_on(3 * HOUR)
+    assert (kinds(course), course.alarms) == ([RESTART], 0)
+    assert course.acts[0][0] - NOW <= timedelta(minutes=12)
+
+
+def test_a_killed_node_is_replaced_once() -> None:
+    course = Course.begin([never] * 10, rule(RESTART))
+    course.workers["i-003"].is_dead = True
+    assert (kinds(course.go_on(3 * HOUR)), course.alarms) == ([REPLACE], 0)
+
+
+def test_a_hung_worker_that_no_restart_helps_is_left_alone() -> None:
+    course = Course.begin([killed_after(0), *[never] * 99], rule(RESTART), is_cured=False).go_on(5 * HOUR)
+    assert (kinds(course), course.alarms) == ([RESTART] * MOST_OF_A_NODE, 1)
+
+
+def test_a_slow_worker_that_answers_in_time_again_needs_no_repair() -> None:
+    """Two late answers in a row are fewer than the three that a repair needs."""
+    course = Course.begin([flapping(2, 3)] * 10, rule(RESTART)).go_on(3 * HOUR)
+    assert (course.acts, course.alarms) == ([], 0)
+
+
+@pytest.mark.parametrize("do", [RESTART, REPLACE])
+def test_flapping_workers_end_within_the_limits(do: str) -> None:
+    flaps = flapping(30, 30)
+    course = Course.begin([flaps] * 3 + [never] * 17, rule(do), flaps, is_cured=False).go_on(12 * HOUR)
+    assert course.most_an_hour <= 2
+    if do == RESTART:
+        assert len(course.acts) <= 3 * MOST_OF_A_NODE
+    assert course.limited
+
+
+def test_a_fleet_that_fails_all_at_once_is_healed_slowly_with_one_alarm() -> None:
+    course = Course.begin([killed_after(0)] * 20, rule(REPLACE), killed_after(0)).go_on(6 * HOUR)
+    assert course.most_an_hour == 2
+    assert 8 <= len(course.acts) <= 12
+    assert course.alarms == 1
+
+
+def test_a_fleet_that_recovers_by_itself_is_healed_no_further() -> None:
+    ends = NOW + HOUR
+    broken: Sick = lambda age: NOW + age < ends  # noqa: E731 - a behaviour like the others
+    course = Course.begin([broken] * 20, rule(RESTART), is_cured=False).go_on(6 * HOUR)
+    assert all(at <= ends + ROUND for at, _ in course.acts)
+    assert course.limited[-1] <= ends + ROUND
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(
+        st.one_of(
+            st.just(never),
+            st.builds(killed_after, st.integers(0, 7200)),
+            st.builds(flapping, st.integers(1, 200), st.integers(1, 200)),
+        ),
+        min_size=1,
+        max_size=12,
+    ),
+    st.sampled_from([RESTART, REPLACE]),
+    st.sampled_from(["0.01", "0.1", "0.5", "1"]),
+    st.booleans(),
+    st.data(),
+)
+def test_no_hour_has_more_repairs_than_the_limit(
+    behaviours: list[Sick], do: str, share: str, is_cured: bool, data: st.DataObject
+) -> None:
+    course = Course.begin(behaviours, rule(do, share), data.draw(st.sampled_from(behaviours)), is_cured)
+    for name in data.draw(st.sets(st.sampled_from(sorted(course.workers)))):
+        course.workers[name].is_dead = True
+    course.go_on(4 * HOUR)
+    assert course.most_an_hour <= limit(rule(do, share), len(behaviours))

@@ -55,7 +55,7 @@ KEYS = [
         "run cell status phase phases reason results closed_at variant attempt cost point order limits "
         "searches data_gone_at replaced_nodes requests",
     ),
-    (CellTerms, "expected on_demand attempts own cross_zone_gb hourly licenses requests endpoint"),
+    (CellTerms, "expected on_demand attempts own cross_zone_gb hourly licenses requests endpoint reports"),
     (Committed, "upfront hourly"),
     (Cost, "amount currency items unknown on_demand"),
     (Counts, "in_service starting leaving ready failed spot on_demand"),

@@ -68,7 +68,7 @@ def over_limits(benchmark: Benchmark, plan: Plan, limits: Limits) -> list[Proble
 
 def growth_warnings(benchmark: Benchmark, limits: Limits) -> Iterator[str]:
     """Yields a sentence about a standing fleet that cannot have all nodes that its backlog can demand."""
-    nodes = sum(fleet.grown.most for fleet in benchmark.fleets)
+    nodes = benchmark.grown.nodes
     for name, most in (("max_nodes", limits.max_nodes), ("max_nodes_total", limits.max_nodes_total)):
         if benchmark.nodes <= most < nodes:
             more = setting(name, str(most), str(nodes))

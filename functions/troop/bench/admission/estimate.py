@@ -9,7 +9,7 @@ from decimal import Decimal
 from math import ceil
 from typing import Any
 
-from troop.bench.admission.overhead_cost import GET, PUT, overhead_cost
+from troop.bench.admission.overhead_cost import GET, PUT, REPORTS_HOUR, overhead_cost
 from troop.bench.admission.snapshots import least_read_seconds
 from troop.bench.definition import names
 from troop.bench.definition.definition import ON_DEMAND, Benchmark, Fleet, Phase, Volume
@@ -63,6 +63,7 @@ PAST_EXPIRY = 1800
 
 TRAFFIC, OWN = "traffic between zones, as stated", "Troop's own calls"
 LICENSE, NODE_HOUR = "license, as stated", "node-hour"
+REPORTS = "reports of health, and orders"
 QUEUE_ENDPOINT, ZONE_HOUR = "endpoint of the queue", "zone-hour"
 STATED, COUNTED = "as stated", "as counted"
 REQUESTS: Mapping[str, tuple[str, Decimal]] = {
@@ -92,6 +93,7 @@ class CellEstimate:
         licenses: license fee of one node for an hour, by role; without roles that have none.
         requests: as in :class:`troop.bench.definition.money.Money`.
         endpoint: what an hour of its queue's endpoint costs in all of its zones; 0 without one.
+        reports: price of the reports of one node for an hour, by role; without roles that are not watched.
     """
 
     cell: str
@@ -106,6 +108,7 @@ class CellEstimate:
     licenses: Mapping[str, Decimal] = field(default_factory=dict)
     requests: Mapping[str, Decimal] = field(default_factory=dict)
     endpoint: Decimal = ZERO
+    reports: Mapping[str, Decimal] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -212,7 +215,10 @@ def cell_cost(benchmark: Benchmark, seconds: int, own: Decimal, billing: str, pr
     Args:
         own: cost of Troop's own calls.
     """
-    items = [item for fleet in benchmark.fleets for item in _fleet(fleet, seconds, billing, prices)]
+    reports = _reports(benchmark, prices)
+    items = [
+        item for one in benchmark.fleets for item in _fleet(one, seconds, billing, prices, reports.get(one.role, ZERO))
+    ]
     if benchmark.queue:
         items.append(endpoint_item(benchmark.zones, seconds, prices))
     items.append(Item(TRAFFIC, benchmark.money.cross_zone_gb or ZERO, "GB", prices.cross_zone_gb))
@@ -265,12 +271,19 @@ def _cell(cell: str, label: str, benchmark: Benchmark, billing: str, prices: Pri
         licenses={fleet.role: fleet.license_fee for fleet in benchmark.fleets if fleet.license_fee},
         requests=benchmark.money.requests,
         endpoint=benchmark.zones * (prices.endpoint or ZERO) if benchmark.queue else ZERO,
+        reports=_reports(benchmark, prices),
     )
 
 
 def _hourly(benchmark: Benchmark, prices: Prices) -> dict[str, Decimal]:
-    ones = (replace(fleet, count=1) for fleet in _dear(benchmark, prices).fleets)
-    return {one.role: costs.cost_of(_fleet(one, 3600, PER_SECOND, prices), prices.currency).amount for one in ones}
+    ones, reports = (replace(fleet, count=1) for fleet in _dear(benchmark, prices).fleets), _reports(benchmark, prices)
+    lines = {one.role: _fleet(one, 3600, PER_SECOND, prices, reports.get(one.role, ZERO)) for one in ones}
+    return {role: costs.cost_of(items, prices.currency).amount for role, items in lines.items()}
+
+
+def _reports(benchmark: Benchmark, prices: Prices) -> dict[str, Decimal]:
+    """Returns the price of the reports of one node for an hour, by watched role; none in other currencies than USD."""
+    return dict.fromkeys(benchmark.watched_roles, REPORTS_HOUR) if prices.currency == USD else {}
 
 
 def _dear(benchmark: Benchmark, prices: Prices) -> Benchmark:
@@ -350,7 +363,7 @@ def growth_warnings(plan: Plan, figures: Estimate, prices: Prices, ceiling: Deci
         ceiling: the deployment's maximum cost of a run.
     """
     for planned in plan.cells:
-        grown = replace(planned.benchmark, fleets=tuple(fleet.grown for fleet in planned.benchmark.fleets))
+        grown = planned.benchmark.grown
         if grown == planned.benchmark:
             continue
         cost = _cell(planned.cell, "", grown, figures.billing, prices).on_demand
@@ -368,12 +381,19 @@ def _with_max_price(plan: Plan) -> Iterable[Fleet]:
     return {(fleet.role, fleet.instance_type, fleet.max_price): fleet for fleet in every if fleet.max_price}.values()
 
 
-def _fleet(fleet: Fleet, seconds: int, billing: str, prices: Prices) -> Iterator[Item]:
+def _fleet(fleet: Fleet, seconds: int, billing: str, prices: Prices, reports: Decimal) -> Iterator[Item]:
+    """Yields the lines of a fleet.
+
+    Args:
+        reports: price of the reports of one node for an hour; 0 if it is not watched.
+    """
     price = prices.hour(fleet.instance_type, fleet.purchase)
     quantity = fleet.count * hours(billed(seconds, billing))
     yield Item(f"{fleet.role}, {fleet.instance_type}, {fleet.purchase}", quantity, NODE_HOUR, price)
     if fleet.license_fee:
         yield Item(f"{fleet.role}, {LICENSE}", quantity, NODE_HOUR, fleet.license_fee)
+    if reports:
+        yield Item(f"{fleet.role}, {REPORTS}", quantity, NODE_HOUR, reports)
     gib_months = months(billed(seconds, PER_SECOND))
     for disk in (Volume("", fleet.root_volume_gib, ROOT_VOLUME), *fleet.volumes):
         for name, unit, size, month in storage(prices, disk.type, disk.size_gib, disk.iops, disk.throughput_mib):

@@ -42,6 +42,11 @@ CALLS_A_MERGE, WRITES_A_MERGE, READS_A_MERGE, PUTS_A_MERGE, GETS_A_MERGE = 1, 2,
 merge; the merge before, the cell's definition and roster. Besides, each node uploads a summary, and the merge reads it.
 """
 
+REPORTS_HOUR = 60 * (PUT + GET) + 360 * GET
+"""Price in USD of the reports of one watched node for an hour, which the workflow reads, and of its looks for orders
+every 10 seconds.
+"""
+
 API_REQUEST = Decimal("0.0000035")
 """Price in USD of a request to the API."""
 

@@ -122,10 +122,10 @@ def too_small(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float])
 
 
 def warnings(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float]) -> list[str]:
-    """Returns sentences about quotas that suffice for each cell, but not for all parallel cells, or not for a cell
-    whose spot nodes must be launched on demand, which may never happen.
+    """Returns sentences about quotas that suffice for each cell, but not for all parallel cells, not for a fleet that
+    grows with its backlog, or not for a cell whose spot nodes must be launched on demand, which may never happen.
     """
-    sentences = list(_fallback(plan, vcpus, values))
+    sentences = [*_fallback(plan, vcpus, values), *_growth(plan, vcpus, values)]
     each = [needed(planned.benchmark, vcpus) for planned in plan.cells]
     for quota in sorted(quotas_of(plan), key=lambda one: one.code):
         value = values.get(quota.code)
@@ -134,6 +134,15 @@ def warnings(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float]) 
             side = f"{plan.parallel} parallel cells can need {most} vCPUs of {quota.name}"
             sentences.append(f"{side}: the account's quota {quota.code} is {value:g}")
     return sentences
+
+
+def _growth(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float]) -> Iterator[str]:
+    for planned in plan.cells:
+        now, grown = needed(planned.benchmark, vcpus), needed(planned.benchmark.grown, vcpus)
+        for quota, need in sorted(grown.items(), key=lambda pair: pair[0].code):
+            value = values.get(quota.code)
+            if value is not None and now[quota] <= value < need:
+                yield f"scale can demand {need} vCPUs of {quota.name}: the account's quota {quota.code} is {value:g}"
 
 
 def _fallback(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float]) -> Iterator[str]:
@@ -159,7 +168,8 @@ class Requirement:
     """The vCPUs of one quota that a run needs at a time.
 
     Attributes:
-        vcpus: of the cells that run together, if each has the largest of its instance types.
+        vcpus: of the cells that run together, if each has the largest of its instance types, and the most nodes that
+            its backlog can demand.
         without_spot: the same if all spot nodes run on demand; 0 for a quota of spot.
         value: the account's quota; None if it is unknown.
     """
@@ -194,8 +204,8 @@ def required(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float]) 
         vcpus: of one node, by instance type; missing types are not counted.
         values: known values by code.
     """
-    now = [_largest(one.benchmark, vcpus) for one in plan.cells]
-    instead = [_largest(on_demand(one.benchmark), vcpus) for one in plan.cells]
+    now = [_largest(one.benchmark.grown, vcpus) for one in plan.cells]
+    instead = [_largest(on_demand(one.benchmark.grown), vcpus) for one in plan.cells]
     requirements = []
     for quota in sorted(quotas_of(plan), key=lambda one: (one.name.startswith(SPOT), one.name)):
         most, most_instead = (

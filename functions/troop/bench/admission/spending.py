@@ -14,6 +14,7 @@ from troop.bench.admission.estimate import (
     NODE_HOUR,
     OWN,
     QUEUE_ENDPOINT,
+    REPORTS,
     TRAFFIC,
     ZONE_HOUR,
     Estimate,
@@ -57,6 +58,7 @@ class CellTerms:
         licenses: license fee of one node for an hour, by role; without roles that have none.
         requests: as in :class:`troop.bench.definition.money.Money`.
         endpoint: hourly cost of its queue's endpoint; 0 for none.
+        reports: price of the reports of one node for an hour, by role; without roles that are not watched.
     """
 
     expected: Decimal
@@ -68,6 +70,7 @@ class CellTerms:
     licenses: Mapping[str, Decimal] = field(default_factory=dict)
     requests: Mapping[str, Decimal] = field(default_factory=dict)
     endpoint: Decimal = field(default=ZERO, metadata=stored(omit=True))
+    reports: Mapping[str, Decimal] = field(default_factory=dict, metadata=stored(omit=True))
 
 
 _PRICES, _FILE_PRICES = stored(encode=prices.to_document), stored("of_file", encode=prices.to_document)
@@ -135,6 +138,7 @@ def terms_of(
             cell.licenses,
             cell.requests,
             rounded(cell.endpoint),
+            cell.reports,
         )
         for cell in estimate.cells
     }
@@ -259,6 +263,8 @@ def _resource(terms: Terms, resource: Resource, created_at: datetime, now: datet
             known = terms.cells.get(names.attempt_of(resource.cell)[0])
             if known and (fee := known.licenses.get(role)):
                 yield Item(f"{role}, {LICENSE}", use.hours, NODE_HOUR, fee)
+            if known and (price := known.reports.get(role)):
+                yield Item(f"{role}, {REPORTS}", use.hours, NODE_HOUR, price)
     elif resource.kind is Kind.VOLUME and resource.disk:
         disk, gib_months = resource.disk, months(billed(seconds, PER_SECOND))
         for name, unit, size, month in storage(terms.prices, disk.type, disk.size_gib, disk.iops, disk.throughput_mib):

@@ -520,6 +520,11 @@ class Benchmark:
         return self.standing and not self.ranks
 
     @property
+    def grown(self) -> Benchmark:
+        """The definition with the most nodes that its backlog can demand."""
+        return replace(self, fleets=tuple(fleet.grown for fleet in self.fleets))
+
+    @property
     def zones(self) -> int:
         """Number of availability zones of all fleets together, as far as the file says them."""
         named = {zone for fleet in self.fleets for zone in fleet.zone_names[: fleet.zones]}

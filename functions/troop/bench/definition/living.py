@@ -43,7 +43,13 @@ class Health:
         grace: seconds after a node is ready in which failures do not count.
     """
 
-    port: int = field(metadata=key("TCP port at which the node's own address 127.0.0.1 answers", whole(1, 65_535)))
+    port: int = field(
+        metadata=key(
+            "TCP port of the health document",
+            whole(1, 65_535),
+            "The agent asks on the node itself, at TROOP_ADDRESS, so no rule of a network is needed.",
+        )
+    )
     path: str = field(
         default="/health",
         metadata=key(

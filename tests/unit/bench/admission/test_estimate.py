@@ -20,6 +20,7 @@ from troop.bench.admission.estimate import (
     MOST_BETWEEN,
     OWN,
     QUEUE_ENDPOINT,
+    REPORTS,
     REQUESTS,
     TRAFFIC,
     Estimate,
@@ -31,7 +32,7 @@ from troop.bench.admission.estimate import (
 )
 from troop.bench.admission.overhead_cost import overhead_cost
 from troop.bench.definition.definition import ON_DEMAND, SPOT, Benchmark, Between, Fleet, Phase, Point, Volume
-from troop.bench.definition.living import Queue, Scale
+from troop.bench.definition.living import Health, Queue, Scale
 from troop.bench.definition.money import BILLINGS, ENDPOINT, HOURLY, S3_GETS, S3_PUTS, Committed, Money, Price, shown
 from troop.bench.definition.plan import Plan, PlannedCell, Variant
 from troop.bench.measuring.verdicts import GRACE
@@ -304,7 +305,22 @@ def test_endpoint_of_a_queue_costs_started_hours_in_each_zone(billing: str) -> N
     assert figures.limited >= figures.expected
     without = estimated(replace(fleet, queue=None), WITH_ENDPOINT)
     assert QUEUE_ENDPOINT not in lines(without)
-    assert figures.expected - without.expected == D("0.06")
+    reports = sum(amount or 0 for text, (_, amount) in lines(figures).items() if text.endswith(REPORTS))
+    assert figures.expected - without.expected == D("0.06") + reports
+
+
+def test_reports_of_watched_nodes_cost_the_time_of_each() -> None:
+    """60 reports an hour, which the workflow reads, and 360 looks for orders."""
+    an_hour = 60 * D("0.0000054") + 360 * D("0.0000004")
+    fleet = a_fleet(replace(SERVERS, count=4, health=Health(8080)), DRIVERS)
+    figures = estimated(fleet)
+    assert lines(figures)[f"servers, {REPORTS}"] == (6, 6 * an_hour)
+    assert f"drivers, {REPORTS}" not in lines(figures)
+    assert figures.cells[0].reports == {"servers": an_hour}
+    without = estimated(replace(fleet, fleets=(replace(SERVERS, count=4), DRIVERS)))
+    assert figures.cells[0].hourly["servers"] - without.cells[0].hourly["servers"] == an_hour
+    assert figures.cells[0].hourly["drivers"] == without.cells[0].hourly["drivers"]
+    assert not estimated(fleet, replace(PRICES, currency="CNY")).cells[0].reports, "their price in yuan is not known"
 
 
 def test_zones_of_an_endpoint_are_those_that_roles_name() -> None:

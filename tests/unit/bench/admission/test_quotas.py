@@ -11,6 +11,7 @@ from tests.unit.bench.build import BENCHMARK, DRIVERS, SERVERS
 from troop.bench.admission import quotas
 from troop.bench.admission.quotas import quota_of, required, too_small
 from troop.bench.definition.definition import ON_DEMAND, SPOT
+from troop.bench.definition.living import Queue, Scale
 
 VCPUS = {"c5.large": 2, "c7g.large": 2}
 STANDARD, STANDARD_SPOT = "L-1216C47A", "L-34B43A08"
@@ -98,6 +99,16 @@ def test_spot_whose_fallback_can_never_launch_is_warned_of(run: object, on_deman
         (one,) = warnings
         assert one.startswith(f"if spot lacks capacity, a cell can need {needs} vCPUs of")
         assert STANDARD in one
+
+
+@pytest.mark.parametrize(("value", "warned"), [(5.0, False), (6.0, True), (39.0, True), (40.0, False)])
+def test_quota_that_is_too_small_for_the_growth_of_a_fleet_is_a_warning(value: float, warned: bool) -> None:
+    workers = replace(DRIVERS, count=3, scale=Scale(20, 0, 20))
+    fleet = plan(replace(BENCHMARK, fleets=(workers,), standing=True, queue=Queue()))
+    warnings = quotas.warnings(fleet, VCPUS, {STANDARD: value})
+    sentence = "scale can demand 40 vCPUs of on-demand Standard (A, C, D, H, I, M, R, T, Z) instances: the account's "
+    assert warnings == [f"{sentence}quota {STANDARD} is {value:g}"] * warned
+    assert [one.vcpus for one in required(fleet, VCPUS, {})] == [40], "the deployment's owner asks for this many"
 
 
 LARGE = replace(SERVERS, count=3, instance_type="c5.large", fallback_types=("c6i.xlarge",))

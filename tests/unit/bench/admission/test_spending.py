@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.unit.bench.admission.test_estimate import PRICES, an_hour, plan
 from tests.unit.bench.build import SERVERS
 from troop.bench.admission import spending
-from troop.bench.admission.estimate import OWN, QUEUE_ENDPOINT, REQUESTS, TRAFFIC, estimate
+from troop.bench.admission.estimate import OWN, QUEUE_ENDPOINT, REPORTS, REQUESTS, TRAFFIC, estimate
 from troop.bench.admission.spending import CellTerms, Terms, actual, bought, over_budget, terms_of
 from troop.bench.definition.definition import ON_DEMAND, SPOT
 from troop.bench.definition.money import HOURLY, S3_GETS, S3_PUTS, Money
@@ -158,6 +158,13 @@ def test_a_provisioned_initialization_costs_once_and_without_its_price_it_is_unk
     (line,) = (one for one in actual(priced, [DONE], volumes, NOON).items if one.what == "servers, initialization")
     assert (line.quantity, line.amount) == (120, D("0.144"))
     assert "servers, initialization" in actual(Terms(PRICES), [DONE], volumes, NOON).unknown
+
+
+def test_reports_are_paid_for_the_time_of_each_watched_node() -> None:
+    terms = replace(TERMS, cells={"c001": replace(CELL, reports={"servers": D("0.0005")})})
+    amounts = bill(node("i-1", 7200), node("i-2", 3600), node("i-3", 60, "drivers"), terms=terms)
+    assert amounts[f"servers, {REPORTS}"] == (3, D("0.0015"))
+    assert f"drivers, {REPORTS}" not in amounts
 
 
 def an_endpoint(seconds: float | None, zones: int | None = 2) -> Resource:

@@ -212,6 +212,24 @@ class BenchClient:
         """Scales a standing fleet (PATCH /fleets/{fleet}). Retries. Returns the fleet."""
         return self._again("PATCH", _fleet_path(fleet), request)[0]
 
+    def extend_fleet(self, fleet: str, expires_at: str) -> dict[str, Any]:
+        """Lets a standing fleet expire later (PATCH /fleets/{fleet}). Retries, as the moment is absolute. Returns the
+        fleet.
+        """
+        return self._again("PATCH", _fleet_path(fleet), {"expires_at": expires_at})[0]
+
+    def submit_tasks(self, fleet: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Gives tasks to a standing fleet (POST /fleets/{fleet}/tasks). Retries, as each result stands once.
+
+        Returns:
+            The number of tasks sent, those refused, and the number submitted in all.
+        """
+        return self._again("POST", f"{_fleet_path(fleet)}/tasks", request)[0]
+
+    def task_results(self, fleet: str, cursor: str | None = None) -> dict[str, Any]:
+        """Returns a page of the results of a fleet's tasks (GET /fleets/{fleet}/results)."""
+        return self._got(f"{_fleet_path(fleet)}/results", {"cursor": cursor} if cursor else None)
+
     def remove_fleet(self, fleet: str) -> dict[str, Any]:
         """Removes a standing fleet (DELETE /fleets/{fleet}). Retries. Returns the fleet."""
         return self._again("DELETE", _fleet_path(fleet), None)[0]

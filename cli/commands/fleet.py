@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 from uuid import uuid4
 
 import typer
 
-from cli.bench import checking, fleet_show
+from cli.bench import checking, fleet_health, fleet_show
 from cli.bench import files as bench_files
 from cli.bench import money as bench_money
 from cli.bench.artifacts import Staging, in_question
@@ -21,11 +22,34 @@ from cli.client.connection import connection
 from cli.shared import aws, idempotency, listings, show, watching
 from cli.shared.context import to_type
 from cli.shared.errors import CliError, Exit
+from cli.shared.lazy import LazyGroup
 from troop.bench.definition.definition import AROUND, to_document
+from troop.bench.definition.keys import seconds
 from troop.bench.definition.plan import sole
-from troop.shared.formatting import duration
+from troop.shared import moments
+from troop.shared.formatting import USD, duration
 
-app = typer.Typer(no_args_is_help=True, help="Standing fleets: nodes that stay until they expire.")
+
+class Commands(LazyGroup):
+    """The commands about fleets; those about tasks import what the others do not need."""
+
+    lazy: ClassVar = {
+        "submit": (
+            "cli.commands.fleet_work:submit",
+            "Give tasks to a fleet: one a line, as text or as JSON with id and body. Exits with 10 if one is refused.",
+        ),
+        "results": (
+            "cli.commands.fleet_work:results",
+            "List the results of a fleet's tasks, or download all of them. They outlive the fleet.",
+        ),
+        "jobs": (
+            "cli.commands.fleet_work:jobs",
+            "Show the tasks of a fleet: submitted, done, waiting, in work, dead, and what one costs.",
+        ),
+    }
+
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, help="Standing fleets: nodes that stay until they expire.")
 
 _STALE_SECONDS = 60.0
 """The time for which a refusal may stem from an earlier launch: it is the newest one until the next launch fails."""
@@ -129,9 +153,31 @@ def scale(
     _settle(ctx, client, client.scale_fleet(fleet, request), wait, as_json)
 
 
+@app.command("extend")
+def extend(
+    ctx: typer.Context,
+    fleet: FleetId,
+    span: Annotated[str, typer.Option("--for", metavar="TIME", help="How much longer, such as 24h or 90m.")],
+    as_json: Json = False,
+) -> None:
+    """Let a fleet expire later, if its budget and the limits pay for all nodes until then. Does not ask."""
+    try:
+        longer = timedelta(seconds=seconds(span))
+    except ValueError:
+        raise CliError(Exit.USAGE, f"--for is {span!r}: must be a time such as 45m or 24h") from None
+    client = connection(ctx).client.benchmarks
+    before = moments.parse(client.fleet(fleet)["fleet"]["expires_at"])
+    extended = client.extend_fleet(fleet, moments.iso(before + longer))
+    if as_json:
+        show.document(extended)
+    else:
+        until, earlier = show.moment(extended["expires_at"]), show.moment(moments.iso(before))
+        show.say(f"{fleet} stays until {until}; before: {earlier}")
+
+
 @app.command("status")
 def status(ctx: typer.Context, fleet: FleetId, as_json: Json = False) -> None:
-    """Show the state, nodes and cost of a fleet."""
+    """Show the state, health, work, nodes and cost of a fleet, and what to do about checks that fail."""
     view = connection(ctx).client.benchmarks.fleet(fleet)
     if as_json:
         show.document(view)
@@ -145,10 +191,30 @@ def status(ctx: typer.Context, fleet: FleetId, as_json: Json = False) -> None:
         show.say(line)
     for refusal in view["refusals"]:
         show.say(f"could not be launched: {refusal}")
+    _tell_life(view)
     if view["nodes"]:
         show.table(fleet_show.NODE_COLUMNS, fleet_show.node_rows(view["nodes"]), title=" ")
     if view.get("nodes_left_out"):
         show.say(f"and {view['nodes_left_out']:,} more nodes")
+
+
+def _tell_life(view: Mapping[str, Any]) -> None:
+    """Prints the health, repairs and work of a fleet; nothing for one of an older version."""
+    if work := view.get("work"):
+        for line in fleet_health.work_lines(work, (view.get("cost_so_far") or {}).get("currency", USD)):
+            show.say(line)
+    for line in fleet_health.withheld(view):
+        show.say(line)
+    roles = view.get("health") or []
+    for role in roles:
+        show.say(fleet_health.role_health(role))
+    if rows := fleet_health.check_rows(roles):
+        show.table(fleet_health.CHECK_COLUMNS, rows, title=" ", drop=fleet_health.CHECK_DROPPED)
+        for line in fleet_health.remedies(roles):
+            show.say(f"  {line}")
+    if repairs := view.get("repairs"):
+        show.say(fleet_health.repaired(view["fleet"].get("repaired", 0)))
+        show.table(fleet_health.REPAIR_COLUMNS, fleet_health.repair_rows(repairs))
 
 
 @app.command("list")

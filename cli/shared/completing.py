@@ -31,6 +31,7 @@ _SPECIAL = {
     ("bench compare", "a"): "runs",
     ("bench compare", "b"): "runs",
     ("bench unschedule", "name"): "schedules",
+    ("thresholds", "fleet"): "fleet names",
     ("fleet list", "name"): "fleet names",
     ("fleet list", "status"): "fleet statuses",
 }

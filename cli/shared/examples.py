@@ -90,6 +90,13 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "fleet estimate": ("troop fleet estimate worker --set fleets.workers.count=5",),
     "fleet up": ("troop fleet up worker --set fleets.workers.count=5",),
     "fleet scale": ("troop fleet scale 20270120-101500-4f2a91c0 --count 12 --role workers",),
+    "fleet extend": ("troop fleet extend 20270120-101500-4f2a91c0 --for 24h",),
+    "fleet submit": (
+        "troop fleet submit 20270120-101500-4f2a91c0 tasks.txt --key batch-7",
+        "aws s3 ls s3://BUCKET/in/ | awk '{print $4}' | troop fleet submit 20270120-101500-4f2a91c0 -",
+    ),
+    "fleet results": ("troop fleet results 20270120-101500-4f2a91c0 -o results/",),
+    "fleet jobs": ("troop fleet jobs 20270120-101500-4f2a91c0",),
     "fleet status": ("troop fleet status 20270120-101500-4f2a91c0",),
     "fleet list": ("troop fleet list --status RUNNING --sort expires",),
     "fleet down": ("troop fleet down 20270120-101500-4f2a91c0 --no-wait",),

@@ -266,6 +266,19 @@ def test_creating_an_endpoint_needs_a_permission_for_each_part(endpoints: Endpoi
     assert attempt(parts, tags) == "pending"
 
 
+def test_only_an_endpoint_with_the_tag_is_deleted(endpoints: Endpoints, world: World) -> None:
+    tag = [{"ResourceType": "vpc-endpoint", "Tags": [{"Key": "run", "Value": "one"}]}]
+    group = endpoints.group()
+    plain, tagged = (endpoints.create(group, **some)["VpcEndpointId"] for some in ({}, {"TagSpecifications": tag}))
+    condition = {"StringEquals": {"aws:ResourceTag/run": "one"}}
+    role = world.role(allow("ec2:DeleteVpcEndpoints", f"{EC2}vpc-endpoint/*", Condition=condition))
+    client = world.account.client("ec2", world.as_role(role))
+    with pytest.raises(ClientError) as error:
+        client.delete_vpc_endpoints(VpcEndpointIds=[plain])
+    assert code(error) == "UnauthorizedOperation"
+    assert client.delete_vpc_endpoints(VpcEndpointIds=[tagged])["Unsuccessful"] == []
+
+
 def test_a_node_without_an_endpoint_reaches_no_queue(node: Node, world: World) -> None:
     assert node.receive() == LOST
     node.people.receive_message(QueueUrl=node.url)  # people need none

@@ -174,6 +174,19 @@ def test_a_node_that_flaps_fails_and_recovers_in_turn(watched: Watched) -> None:
         watched.report(flaps, health=status)
 
 
+def test_a_slow_node_does_too_little_work_until_its_task_ends(watched: Watched) -> None:
+    nodes, slow = watched.start(SimulatedWork(1, time_scale=0.1)), watched.ids[0]
+    for one in watched.ids:
+        watched.report(one, health="ok")
+    nodes.fail(slow, Ailment.SLOW)
+    watched.submit("a", "b", "c")
+    watched.open_queue()
+    watched.report(slow, health="fail", checks=["work"])
+    nodes.fail(slow, None)
+    assert watched.report(slow, health="ok")["work"]["done"] == 1
+    assert [watched.report(one, health="ok")["work"]["done"] for one in watched.ids[1:]] == [1, 1]
+
+
 def test_a_node_that_is_interrupted_hands_its_task_back(watched: Watched) -> None:
     watched.open_queue()
     nodes = watched.start(SimulatedWork(3600, time_scale=0.02))

@@ -29,6 +29,8 @@ _SLOWDOWN = 10
 _EMPTY_SECONDS = 1.0
 """The pause after a request to an empty queue."""
 _BATCH = 10
+_MOST_OBJECTS = 80
+"""Results and reports of one step: a busy machine must not keep the fleet from renewing its leases."""
 _GONE = ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist")
 
 
@@ -210,9 +212,9 @@ class SimulatedFleet:
         if not self._reaches_queue():
             return
         self._hand_back([one for one in self._nodes.values() if one.notice])
-        ended = [one for one in self._nodes.values() if one.task and one.can_end and one.task.due <= now]
-        self._end(ended, now)
         self._renew(now)
+        ended = [one for one in self._nodes.values() if one.task and one.can_end and one.task.due <= now]
+        self._end(ended[:_MOST_OBJECTS], now)
         if now >= self._receive_due:
             self._take(now)
 
@@ -304,9 +306,9 @@ class SimulatedFleet:
                 node.task.renew_at = now + self._renewal
 
     def _report(self, now: float) -> None:
-        """Writes the reports of nodes whose state has changed, or that are due."""
-        written = []
-        for node in self._nodes.values():
+        """Writes the reports of nodes whose state has changed, or that are due; those that wait longest first."""
+        written: list[tuple[str, bytes]] = []
+        for node in sorted(self._nodes.values(), key=lambda one: one.reported_at):
             if node.ailment is Ailment.SILENT:
                 continue
             health = self._health(node, now)
@@ -314,7 +316,7 @@ class SimulatedFleet:
             repair = (node.repair or {}).get("id"), (node.repair or {}).get("code", 0)
             state = (health["status"], node.is_draining, is_drained, repair, node.notice is not None)
             is_due = now >= node.reported_at + _REPORT_SECONDS * self._work.time_scale
-            if state != node.reported or is_due:
+            if (state != node.reported or is_due) and len(written) < _MOST_OBJECTS:
                 node.reported, node.reported_at = state, now
                 key = f"{names.reports_prefix(self._run, self._cell)}{node.id}.json"
                 written.append((key, encoded(self._document(node, health, is_drained, now))))

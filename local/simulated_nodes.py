@@ -17,6 +17,7 @@ import gzip
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -36,8 +37,8 @@ _POLL_SECONDS, _LONGEST_SECONDS = 0.5, 5.0
 _RARELY_SECONDS = 10.0
 """The longest interval between two searches for new cells of a run. A search soon follows the end of a cell, and none
 the report, which is made when the run has ended."""
-_SCAN_SECONDS, _NODES_PER_SECOND = 1.0, 100
-"""The least interval between two looks at the instances of a watched fleet; for each so many it is a second longer."""
+_SCAN_SECONDS, _SCAN_PAUSES = 1.0, 3
+"""The pause between two searches for the instances of a watched fleet: at least so long, and so many times a search."""
 NOTICE = {"action": "terminate", "time": "2026-11-21T15:03:12Z"}
 _NOTICE_SECONDS = 2.0
 
@@ -111,7 +112,8 @@ class _Cell:
         seen: role, zone, address and type by instance id.
         failed_nodes: the nodes that do not come up, by instance id.
         fleet: of a standing fleet whose nodes are watched.
-        scan_at: when its instances are looked at again.
+        scan: the search for its instances that is under way.
+        scan_at: when the next one begins.
     """
 
     run: str
@@ -126,6 +128,7 @@ class _Cell:
     due: float = 0.0
     idle: int = 0
     fleet: SimulatedFleet | None = None
+    scan: Future[tuple[float, dict[str, dict[str, str]]]] | None = None
     scan_at: float = 0.0
 
     @property
@@ -261,7 +264,7 @@ class SimulatedNodes:
         barrier = self._barrier(cell)
         if barrier is None or barrier["state"] == "hold":
             if cell.failed_nodes and cell.phase == 0:
-                self._register_new(cell)
+                self._register_new(cell, self._instances(cell))
             return
         cell.is_over = barrier["state"] == "end"
         if not cell.is_over and self._is_done(barrier):
@@ -272,20 +275,28 @@ class SimulatedNodes:
     def _stand(self, cell: _Cell) -> None:
         """Registers nodes of a standing fleet, which do not wait for barriers; lets those that are watched work."""
         if not cell.benchmark.watched_roles:
-            self._register_new(cell)
+            self._register_new(cell, self._instances(cell))
             return
         now = time.monotonic()
         if cell.fleet is None:
             cell.fleet = SimulatedFleet(self._account, self._objects, cell.run, cell.cell, cell.benchmark, self._work)
-        if now >= cell.scan_at:
-            self._register_new(cell)
-            cell.scan_at = now + _SCAN_SECONDS + len(cell.seen) / _NODES_PER_SECOND
-            ready = {one: facts["role"] for one, facts in cell.seen.items() if one not in cell.failed_nodes}
-            cell.fleet.see(ready)
+        if cell.scan is None and now >= cell.scan_at:
+            cell.scan = self._objects.pool.submit(self._scan, cell)
+        if cell.scan and cell.scan.done():
+            seconds, instances = cell.scan.result()
+            cell.scan, cell.scan_at = None, now + max(_SCAN_SECONDS, _SCAN_PAUSES * seconds)
+            self._register_new(cell, instances)
+            cell.fleet.see({one: facts["role"] for one, facts in cell.seen.items() if one not in cell.failed_nodes})
         cell.fleet.step()
 
-    def _register_new(self, cell: _Cell) -> None:
-        before, cell.seen = cell.seen, self._instances(cell)
+    def _scan(self, cell: _Cell) -> tuple[float, dict[str, dict[str, str]]]:
+        """Returns the instances of a cell, and the seconds that it took to find them: hundreds take long."""
+        began = time.monotonic()
+        instances = self._instances(cell)
+        return time.monotonic() - began, instances
+
+    def _register_new(self, cell: _Cell, instances: dict[str, dict[str, str]]) -> None:
+        before, cell.seen = cell.seen, instances
         if cell.is_standing:
             cell.failed_nodes = self._boot_faults(cell)
         written = self._registrations(cell)

@@ -269,7 +269,8 @@ def test_creating_an_endpoint_needs_a_permission_for_each_part(endpoints: Endpoi
 def test_only_an_endpoint_with_the_tag_is_deleted(endpoints: Endpoints, world: World) -> None:
     tag = [{"ResourceType": "vpc-endpoint", "Tags": [{"Key": "run", "Value": "one"}]}]
     group = endpoints.group()
-    plain, tagged = (endpoints.create(group, **some)["VpcEndpointId"] for some in ({}, {"TagSpecifications": tag}))
+    plain = endpoints.create(group)["VpcEndpointId"]
+    tagged = endpoints.create(group, TagSpecifications=tag)["VpcEndpointId"]
     condition = {"StringEquals": {"aws:ResourceTag/run": "one"}}
     role = world.role(allow("ec2:DeleteVpcEndpoints", f"{EC2}vpc-endpoint/*", Condition=condition))
     client = world.account.client("ec2", world.as_role(role))

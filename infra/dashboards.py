@@ -215,6 +215,11 @@ def _business(scope: Construct, shown: Shown) -> list[list[cloudwatch.IWidget]]:
                 ),
             ]
         )
+        checks = [
+            troop_metrics(Metric.FLEET_HEALTH, _MAXIMUM, _QUARTER, filled=False),
+            troop_metric(Metric.HEALING_LIMITED, _SUM, _QUARTER, "rounds with limited repairs"),
+        ]
+        rows.append([_graph("Checks of fleets: largest values", checks, share=3)])
     return rows
 
 

@@ -208,7 +208,9 @@ WHOLE: dict[str, Any] = {
 }
 """What a part of a file is put into."""
 YAML = blocks("yaml")
-FILES = ("prepare.py", "read.py", "plan.js", "empty_cache.sh", "setup.sh")
+FILES = ("prepare.py", "read.py", "plan.js", "empty_cache.sh", "setup.sh", "restart.sh")
+ONLY_STANDING = {"backup", "resizable", "health", "work", "heal", "scale"}
+"""Keys of a role that only standing fleets have."""
 KEYS_OF_FLEETS = FleetFileIn.model_fields.keys() - BenchmarkIn.model_fields.keys()
 
 
@@ -232,7 +234,7 @@ def test_a_printed_file_or_part_of_one_is_accepted(block: Block) -> None:
     if not isinstance(part, dict) or not part.keys() <= known:
         return
     fleets = part.get("fleets", {}).values()
-    if part.keys() & KEYS_OF_FLEETS or any("backup" in one or "resizable" in one for one in fleets):
+    if part.keys() & KEYS_OF_FLEETS or any(ONLY_STANDING & one.keys() for one in fleets):
         read_fleet({"name": "example", "expires_after": "8h", **part}, FILES)
     elif own.exists():
         its = yaml_files.parse(own.read_text(encoding="utf-8"), str(own))

@@ -36,7 +36,8 @@ def emit(deployment: str, values: Mapping[Metric, float | Sequence[float]], **di
         for metric, some in values.items():
             for number in some if isinstance(some, Sequence) else (some,):
                 line.add_metric(name=metric.value, unit=_UNITS.get(metric, MetricUnit.Count), value=number)
-        line.flush_metrics()
+        if line.metric_set:  # the line of 100 values is written already
+            line.flush_metrics()
     except Exception:  # whatever the error, the work itself is done
         logger.warning("metrics were not written", exc_info=True)
 

@@ -201,3 +201,10 @@ def test_a_step_that_fails_is_counted_and_one_whose_run_was_closed_is_not(
         with pytest.raises(type(error)):
             handler({"run": "r"}, CONTEXT)
         assert written(capsys) == counted
+
+
+@pytest.mark.parametrize("count", [1, 3, 100])
+def test_several_values_of_a_metric_are_one_line(count: int, capsys: pytest.CaptureFixture[str]) -> None:
+    some = [float(number) for number in range(count)]
+    emit("Troop", {Metric.FLEET_HEALTH: some}, fleet="workers", check="disk")
+    assert written(capsys) == [(HERE | {"fleet": "workers", "check": "disk"}, {"FleetHealth": some})]

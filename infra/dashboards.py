@@ -215,7 +215,7 @@ def _business(scope: Construct, shown: Shown) -> list[list[cloudwatch.IWidget]]:
                 ),
             ]
         )
-        checks = [
+        checks: list[cloudwatch.IMetric] = [
             troop_metrics(Metric.FLEET_HEALTH, _MAXIMUM, _QUARTER, filled=False),
             troop_metric(Metric.HEALING_LIMITED, _SUM, _QUARTER, "rounds with limited repairs"),
         ]

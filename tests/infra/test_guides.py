@@ -283,7 +283,7 @@ def printed(program: str) -> list[tuple[str, list[str]]]:
 
 CLI_OPTIONS = {"--query", "--output", "--max-items", "--page-size", "--region", "--profile", "--cli-input-json"}
 """What the AWS CLI takes with every operation, or every one of several pages."""
-BEYOND = {("s3", "sync"): {"--exclude"}, ("s3", "cp"): {"--recursive"}}
+BEYOND = {("s3", "ls"): set[str](), ("s3", "sync"): {"--exclude"}, ("s3", "cp"): {"--recursive"}}
 """What the CLI has beyond AWS's operations, with the options that documents may give."""
 RENAMED = {
     **{"--notification-endpoint": "--endpoint", "--protocol": "--ip-protocol", "--cidr": "--cidr-ip"},

@@ -133,6 +133,14 @@ class Overlap(RuleBasedStateMachine):
         self.orders = to_restart(one.fleet.repairs, one.reports, one.at)
         self._obey()
 
+    @rule()
+    def crash_after_a_claim(self) -> None:
+        """The entries are carried out by a later check, up to a minute later."""
+        self.sick |= set(self.nodes)
+        self.read(3)
+        self.claim(3)
+        self.crash(3)
+
     @rule(number=st.integers(0, 2))
     def crash(self, number: int) -> None:
         self.rounds.pop(number, None)

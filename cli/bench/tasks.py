@@ -54,8 +54,9 @@ def read(file: IO[bytes], key: str) -> Iterator[Task | RefusedTask]:
 
     A line is the body of its task; or a JSON object with ``body`` and perhaps ``id``, and nothing else. A body that is
     no text becomes JSON. Without an id, the key and the number of the line make one, so that a repetition has the
-    same ids.
+    same ids. An id that an earlier line has is refused: only one of their results would stand.
     """
+    own: dict[str, int] = {}
     for line, raw in enumerate(_lines(file), 1):
         if raw is None:
             yield RefusedTask(
@@ -68,7 +69,26 @@ def read(file: IO[bytes], key: str) -> Iterator[Task | RefusedTask]:
             yield RefusedTask(line, None, f"it is not UTF-8 text (byte {error.start + 1})")
             continue
         if text.strip():
-            yield _task(line, text, f"{key}-{line:06}")
+            yield _unique(_task(line, text, f"{key}-{line:06}"), key, own)
+
+
+def _unique(task: Task | RefusedTask, key: str, own: dict[str, int]) -> Task | RefusedTask:
+    """Refuses a task whose id an earlier line has.
+
+    Args:
+        own: the lines of the ids that stand in the file: the others follow from their lines, and need no memory.
+    """
+    if isinstance(task, RefusedTask):
+        return task
+    before = own.get(task.id)
+    number = task.id.removeprefix(f"{key}-")
+    if number != task.id and number.isdecimal() and f"{int(number):06}" == number and 0 < int(number) < task.line:
+        before = int(number)
+    elif task.id != f"{key}-{task.line:06}":
+        before = own.setdefault(task.id, task.line)
+    if before is None or before == task.line:
+        return task
+    return RefusedTask(task.line, task.id, f"line {before} has the same id, and only one of their results would stand")
 
 
 def _lines(file: IO[bytes]) -> Iterator[bytes | None]:

@@ -63,6 +63,15 @@ def test_a_line_that_is_no_task_is_refused_and_the_next_one_is_read(line: bytes,
     assert following == Task(2, "k-000002", "next")
 
 
+def test_an_id_of_an_earlier_line_is_refused() -> None:
+    one, two, three = read('{"id": "a", "body": "x"}\n{"id": "b", "body": "x"}\n{"id": "a", "body": "y"}')
+    assert (one, two) == (Task(1, "a", "x"), Task(2, "b", "x"))
+    assert str(three) == "line 3 (a): line 1 has the same id, and only one of their results would stand"
+    assert isinstance(read('{"id": "k-000002", "body": "x"}\ny')[1], RefusedTask)
+    assert isinstance(read('y\n{"id": "k-000001", "body": "x"}')[1], RefusedTask)
+    assert read('{"id": "k-000001", "body": "x"}') == [Task(1, "k-000001", "x")]
+
+
 def test_ids_follow_the_lines_so_that_blank_lines_move_none() -> None:
     assert read("a\n\n \nb") == [Task(1, "k-000001", "a"), Task(4, "k-000004", "b")]
     assert read("") == []

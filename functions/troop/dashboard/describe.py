@@ -17,7 +17,10 @@ _TITLES: Mapping[Widget, tuple[str, str]] = {
         "Units and their policy",
         "Each unit's policy, the source of each value, and which units are excluded.",
     ),
-    Widget.RUNS: ("Benchmark runs", "Runs of benchmarks or standing fleets: status, nodes alive, cost."),
+    Widget.RUNS: (
+        "Benchmark runs",
+        "Runs of benchmarks, or standing fleets with their health and work: status, nodes alive, cost.",
+    ),
     Widget.LIVE: (
         "Live benchmark",
         "What a running benchmark does right now: operations per second, p50, p99, errors, CPU by role, time left.",

@@ -13,10 +13,12 @@ from aws_cdk import aws_stepfunctions as sfn
 from infra.bench_data import BenchData
 from infra.bench_permissions import (
     ARTIFACT_OBJECTS,
+    MERGED,
     REGISTRATIONS,
     RUN_OBJECTS,
     execution_arns,
-    live_view,
+    queue_arns,
+    reads_live,
     record,
 )
 from infra.permissions import allow, index, writes_state
@@ -29,8 +31,11 @@ from troop.shared.targets import parse_allowed
 READ_REPORTS = in_any_run("report.*")
 """Reports of all forms in one pattern: IAM limits the characters of a role's permissions."""
 
-LOOKED_FOR = (READ_REPORTS, in_any_run("definition.json"))
-"""Objects that show whether a report exists, and whether anything is stored of the run."""
+READ_RESULTS = in_any_run("re*")
+"""Reports, the results that workers deliver, and the copy of the record, in one pattern for the same reason."""
+
+DEFINITIONS = in_any_run("definition.json")
+"""Objects that show whether anything is stored of a run."""
 
 
 def api(
@@ -43,17 +48,22 @@ def api(
     snapshots: Sequence[str],
     targets: Sequence[str],
     is_own_network: bool,
+    *,
+    queues: bool,
 ) -> list[iam.PolicyStatement]:
     """Allows admitting runs: recording them, looking up the images, snapshots and targets that they name, storing
     their files and artifacts, starting and stopping workflows. Also reading standing fleets and calling their function;
-    finding reports, signing their addresses, and having them made again; watching what runs do.
+    finding reports, signing their addresses, and having them made again; watching what runs do. With ``queues``, also
+    sending tasks to fleets, and signing the addresses of results.
 
     Args:
         called: functions that it calls.
         images, snapshots: as in :func:`infra.launch_permissions.launch`.
         targets: the allowed targets, as in the settings.
         is_own_network: whether the deployment has created the nodes' network, and so knows its routes.
+        queues: whether fleets may have queues.
     """
+    reports = READ_RESULTS if queues else READ_REPORTS
     return [
         record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
         allow(["dynamodb:Query"], index(data.runs, RUNS_BY_TIME), index(data.runs, RUNS_BY_NAME)),
@@ -67,8 +77,9 @@ def api(
         ),
         allow(["states:StopExecution"], *(execution_arns(stack, one) for one in workflows)),
         allow(["autoscaling:DescribeScalingActivities"], "*"),
-        allow(["s3:GetObject"], *(data.results.arn_for_objects(keys) for keys in (READ_REPORTS, REGISTRATIONS))),
-        *live_view(data, *LOOKED_FOR, REGISTRATIONS),
+        allow(["s3:GetObject"], *(data.results.arn_for_objects(keys) for keys in (reports, REGISTRATIONS, MERGED))),
+        *reads_live(data, reports, DEFINITIONS, REGISTRATIONS),  # it may write the merge, as everything of a run
+        *([allow(["sqs:GetQueueUrl", "sqs:SendMessage"], queue_arns(stack)[0])] if queues else []),
         *(allow(["lambda:InvokeFunction"], function.function_arn) for function in called),
     ]
 

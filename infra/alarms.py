@@ -57,6 +57,14 @@ class AlarmSpec:
     silence: bool = False
 
 
+@dataclass(frozen=True)
+class AlarmTopics:
+    """The topics of both classes of alarms."""
+
+    act_now: sns.ITopic
+    warning: sns.ITopic
+
+
 def _fault_alarm() -> AlarmSpec:
     return AlarmSpec(
         "FaultUnproven",

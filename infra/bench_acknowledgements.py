@@ -6,14 +6,16 @@ from collections.abc import Iterator, Sequence
 
 from constructs import IConstruct
 
-from infra.admission_permissions import READ_REPORTS
+from infra.admission_permissions import READ_REPORTS, READ_RESULTS
 from infra.bench_permissions import (
     ARTIFACT_OBJECTS,
     DATA_OBJECTS,
     REGISTRATIONS,
+    REPORTS,
     ROSTERS,
     RUN_OBJECTS,
     WATCHED,
+    WORK_RESULTS,
     WRITTEN_BY_REPORT,
 )
 from infra.benchmarks import Benchmarks
@@ -118,14 +120,17 @@ def _role_findings(benchmarks: Benchmarks, functions: Functions) -> Iterator[tup
     yield cell, [*_ec2("instance"), groups], _REMOVED
     yield cell, [runs, *(f"{results}/{keys}" for keys in WRITTEN_BY_CELL)], _OBJECTS
     for name in ("teardown", "reaper"):
-        yield functions.roles[name], removed, _REMOVED
+        yield functions.roles[name], [*removed, *_ec2("vpc-endpoint")], _REMOVED
+    if benchmarks.queues:
+        yield launch, _ec2("vpc-endpoint"), _CREATED
+        yield benchmarks.nodes.role, [f"{results}/{WORK_RESULTS}"], _OBJECTS
     own = [f"{results}/{DATA_OBJECTS}"] if benchmarks.own_data else []
     if own:
         yield functions.roles["teardown"], own, _OBJECTS
     yield functions.roles["reaper"], [f"{benchmark_executions}:*", f"{fleet_executions}:*"], _EXECUTIONS
     yield functions.roles["report"], [runs, *(f"{results}/{keys}" for keys in WRITTEN_BY_REPORT)], _OBJECTS
     yield functions.roles["api"], [runs, artifacts, registrations], _OBJECTS
-    yield functions.roles["api"], [f"{results}/{READ_REPORTS}"], _OBJECTS
+    yield functions.roles["api"], [f"{results}/{READ_RESULTS if benchmarks.queues else READ_REPORTS}"], _OBJECTS
     for name in ("api", "widgets"):
         yield functions.roles[name], [f"{results}/{keys}" for keys in WATCHED], _OBJECTS
     yield functions.roles["api"], [f"{benchmark_executions}:*", f"{fleet_executions}:*"], _EXECUTIONS
@@ -138,7 +143,7 @@ def _role_findings(benchmarks: Benchmarks, functions: Functions) -> Iterator[tup
         "Callers name schedules at run time; the role is limited to those of one group.",
     )
     yield functions.roles["fleet"], [groups], _REMOVED
-    yield functions.roles["fleet"], [registrations, f"{results}/{ROSTERS}"], _OBJECTS
+    yield functions.roles["fleet"], [registrations, f"{results}/{ROSTERS}", f"{results}/{REPORTS}"], _OBJECTS
     yield benchmarks.fleet_role, [f"{teardown_executions}:*"], _EXECUTIONS
     # cdk-nag shows variables of IAM like references of CloudFormation.
     written = [f"{results}/{keys.replace('${', '<').replace('}', '>')}" for keys in WRITTEN_BY_NODES]

@@ -12,11 +12,13 @@ from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
 
 from infra import bench_permissions, cell_permissions, launch_permissions, removal_permissions
+from infra.alarms import AlarmTopics
 from infra.bench_data import BenchData
 from infra.data import Data, make_queue
 from infra.functions import Functions
 from infra.network import Network
 from infra.nodes import Nodes
+from infra.settings import DeploymentSettings
 from troop.bench.admission.merging import FUNCTION_SECONDS
 from troop.shared.variables import Variable
 
@@ -49,23 +51,18 @@ def make_bench_functions(
     bench: BenchData,
     network: Network,
     nodes: Nodes,
-    instance_types: Sequence[str],
-    images: Sequence[str],
-    snapshots: Sequence[str],
+    topics: AlarmTopics,
     *,
-    own_data: bool,
+    settings: DeploymentSettings,
     request: lambda_.IFunction | None,
 ) -> BenchFunctions:
     """Creates the functions in ``functions``.
 
     Args:
-        instance_types: patterns of the types that benchmarks may launch.
-        images: the images that they may name.
-        snapshots: the snapshots that they may name.
-        own_data: whether their scripts may create objects.
+        topics: those of alarms, which also get findings about fleets.
         request: the function that requests hits on units; None if benchmarks may request none.
     """
-    stack = cdk.Stack.of(functions)
+    stack, allowed = cdk.Stack.of(functions), settings.chaos
     runs = {Variable.RUNS_TABLE: bench.runs.table_name}
     record = {**runs, Variable.RESULTS_BUCKET: bench.results.bucket_name}
     profile = nodes.profile.instance_profile_arn
@@ -74,9 +71,24 @@ def make_bench_functions(
     launch = functions.make(
         "launch",
         launch_permissions.launch(
-            stack, bench, network.vpc_id, network.subnet_ids, nodes.role, instance_types, images, snapshots
+            stack,
+            bench,
+            network.vpc_id,
+            network.subnet_ids,
+            nodes.role,
+            allowed.instance_types,
+            allowed.allowed_images,
+            allowed.allowed_snapshots,
+            queues=allowed.queues,
         ),
-        {**record, **network.environment(), Variable.NODE_PROFILE: profile, Variable.NODE_ROLE_ID: nodes.role.role_id},
+        {
+            **record,
+            **network.environment(),
+            Variable.NODE_PROFILE: profile,
+            Variable.NODE_ROLE_ID: nodes.role.role_id,
+            **({Variable.STAGE: settings.stage} if settings.stage else {}),
+            **({Variable.DATA_KEY: settings.key} if settings.key else {}),
+        },
         seconds=120,
         megabytes=256,
     )
@@ -95,13 +107,24 @@ def make_bench_functions(
         "teardown",
         [
             *removal_permissions.teardown(stack, bench, network.vpc_id, profile),
-            *(removal_permissions.deletes_data(bench) if own_data else []),
+            *(removal_permissions.deletes_data(bench) if allowed.own_data else []),
         ],
         record | site,
         seconds=120,
         megabytes=256,
     )
-    fleet = functions.make("fleet", cell_permissions.fleet(stack, bench), record | site, seconds=120, megabytes=256)
+    fleet = functions.make(
+        "fleet",
+        cell_permissions.fleet(stack, bench, [topics.act_now, topics.warning], queues=allowed.queues),
+        {
+            **record,
+            **site,
+            Variable.ACT_NOW_TOPIC: topics.act_now.topic_arn,
+            Variable.WARNING_TOPIC: topics.warning.topic_arn,
+        },
+        seconds=120,
+        megabytes=256,
+    )
     # No metric of Lambda in every partition counts calls that it drops. An alarm has reported each message here,
     # and is over when the message expires.
     failed_reports = make_queue(functions, "ReportsGivenUp", cdk.Duration.hours(_FAILED_REPORT_HOURS))

@@ -8,6 +8,7 @@ IAM has a condition key for it. The functions check the rest (:mod:`troop.bench.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import aws_cdk as cdk
@@ -23,6 +24,7 @@ from troop.bench.definition.names import (
     DATA_PREFIX,
     GROUPS,
     LIVE,
+    QUEUES,
     RECORD,
     REPORT_HTML,
     REPORT_JSON,
@@ -31,6 +33,7 @@ from troop.bench.definition.names import (
     in_any_cell,
     in_any_run,
 )
+from troop.bench.fleets.queue_requests import service_names
 from troop.shared.state_keys import BENCH_WRITERS
 from troop.shared.tables import RUNS_BY_NAME, RUNS_BY_TIME
 from troop.shared.tags import DEPLOYMENT_TAG, RUN_TAG
@@ -41,7 +44,12 @@ DATA_OBJECTS = f"{DATA_PREFIX}*"
 FLEET_CELL = cell_id(1)
 REGISTRATIONS = in_any_run(f"{FLEET_CELL}/nodes/*")
 ROSTERS = in_any_run(f"{FLEET_CELL}/roster.json")
+REPORTS = in_any_run(f"{FLEET_CELL}/reports/*")
+ORDERS = in_any_run(f"{FLEET_CELL}/orders.json")
 """Objects of standing fleets, which have one cell."""
+
+WORK_RESULTS = in_any_run("results/*")
+"""Results that workers of standing fleets deliver."""
 
 LIVE_SUMMARIES = in_any_cell("live/*")
 CELL_ROSTERS = in_any_cell("roster.json")
@@ -59,7 +67,7 @@ WRITTEN_BY_REPORT = tuple(map(in_any_run, (REPORT_HTML, REPORT_JSON, RECORD)))
 
 
 def describe_resources() -> iam.PolicyStatement:
-    """Allows describing everything that a run creates; none of these calls supports resource-level permissions."""
+    """Allows listing everything that a run creates; none of these calls supports resource-level permissions."""
     return allow(
         [
             "autoscaling:DescribeAutoScalingGroups",
@@ -68,9 +76,16 @@ def describe_resources() -> iam.PolicyStatement:
             "ec2:DescribePlacementGroups",
             "ec2:DescribeSecurityGroups",
             "ec2:DescribeVolumes",
+            "ec2:DescribeVpcEndpoints",
+            "sqs:ListQueues",
         ],
         "*",
     )
+
+
+def describe_all(stack: cdk.Stack) -> list[iam.PolicyStatement]:
+    """Allows describing everything that a run creates, with its tags."""
+    return [describe_resources(), allow(["sqs:ListQueueTags"], *queue_arns(stack))]
 
 
 def report(data: BenchData, state: dynamodb.ITable, failed_reports: sqs.IQueue) -> list[iam.PolicyStatement]:
@@ -122,14 +137,17 @@ def registrations(data: BenchData) -> list[iam.PolicyStatement]:
     ]
 
 
-def live_view(data: BenchData, *listed: str) -> list[iam.PolicyStatement]:
-    """Allows merging the running summaries of nodes, and storing the merge; also listing ``listed``, because a
-    statement of its own would make a large role larger.
+def live_view(data: BenchData) -> list[iam.PolicyStatement]:
+    """Allows merging the running summaries of nodes, and storing the merge."""
+    return [*reads_live(data), allow(["s3:GetObject", "s3:PutObject"], data.results.arn_for_objects(MERGED))]
+
+
+def reads_live(data: BenchData, *listed: str) -> list[iam.PolicyStatement]:
+    """Allows merging the running summaries of nodes; also listing ``listed``, because a statement of its own would make
+    a large role larger.
     """
-    results = data.results
     return [
-        allow(["s3:GetObject"], *(results.arn_for_objects(keys) for keys in (*LIVE_SUMMARIES, *CELL_FILES))),
-        allow(["s3:GetObject", "s3:PutObject"], results.arn_for_objects(MERGED)),
+        allow(["s3:GetObject"], *(data.results.arn_for_objects(keys) for keys in (*LIVE_SUMMARIES, *CELL_FILES))),
         list_objects(data, *LIVE_SUMMARIES, *CELL_ROSTERS, MERGED, *listed),
     ]
 
@@ -141,6 +159,12 @@ def ec2_arn(stack: cdk.Stack, kind: str, name: str = "*") -> str:
 def in_vpc(stack: cdk.Stack, vpc: str) -> dict[str, Any]:
     """Returns the condition on security groups that they are in a network."""
     return {"ArnEquals": {"ec2:Vpc": ec2_arn(stack, "vpc", vpc)}}
+
+
+def to_sqs(conditions: Mapping[str, Any]) -> dict[str, Any]:
+    """Adds the condition on endpoints that they lead to SQS in the region."""
+    equal = {**conditions["StringEquals"], "ec2:VpceServiceName": service_names(cdk.Aws.REGION)}
+    return {**conditions, "StringEquals": equal}
 
 
 def group_arns(stack: cdk.Stack) -> str:
@@ -156,6 +180,11 @@ def group_arns(stack: cdk.Stack) -> str:
 def placement_arns(stack: cdk.Stack) -> str:
     """Returns the ARN of placement groups with runs' names."""
     return ec2_arn(stack, "placement-group", GROUPS)
+
+
+def queue_arns(stack: cdk.Stack) -> list[str]:
+    """Returns the ARNs of the queues of tasks, and of those of dead letters, with runs' names."""
+    return [stack.format_arn(service="sqs", resource=name) for name in QUEUES]
 
 
 def execution_arns(stack: cdk.Stack, machine: sfn.StateMachine) -> str:

@@ -15,6 +15,7 @@ from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
 from infra import admission_permissions, cell_permissions, permissions
+from infra.alarms import AlarmTopics
 from infra.bench_data import BenchData
 from infra.bench_functions import make_bench_functions, make_reaper
 from infra.data import Data
@@ -45,6 +46,8 @@ class Benchmarks(Construct):
         images: the images that files may name, besides the default.
         snapshots: the snapshots that files may name.
         targets: what nodes may reach if files name it.
+        own_data: whether scripts may create objects.
+        queues: whether fleets may have queues.
         fleet: the workflow of a standing fleet.
         teardown: the workflow that removes the resources of a run or of one cell.
         roles: of the workflows, including ``benchmark_role``.
@@ -63,11 +66,13 @@ class Benchmarks(Construct):
         functions: Functions,
         schedules: Schedules,
         request: lambda_.IFunction | None,
+        topics: AlarmTopics,
     ) -> None:
         """Creates everything.
 
         Args:
             request: the function that requests hits on units; None if benchmarks may request none.
+            topics: those of alarms, which also get findings about fleets.
         """
         super().__init__(scope, construct_id)
         self.data = BenchData(self, "Data", settings=settings)
@@ -76,7 +81,7 @@ class Benchmarks(Construct):
         self.nodes = Nodes(self, "Nodes", settings=settings, results=self.data.results, vpc=self.network.vpc_id)
         self.images, self.snapshots = settings.chaos.allowed_images, settings.chaos.allowed_snapshots
         self.targets = settings.chaos.allowed_targets
-        self.own_data = settings.chaos.own_data
+        self.own_data, self.queues = settings.chaos.own_data, settings.chaos.queues
         self._request = request
         self.functions = make_bench_functions(
             functions,
@@ -84,10 +89,8 @@ class Benchmarks(Construct):
             self.data,
             self.network,
             self.nodes,
-            settings.chaos.instance_types,
-            self.images,
-            self.snapshots,
-            own_data=self.own_data,
+            topics,
+            settings=settings,
             request=request,
         )
         self.teardown, teardown_role = self._teardown(settings)
@@ -137,7 +140,9 @@ class Benchmarks(Construct):
         """Returns the permissions of the API's function on these resources."""
         stack, workflows = cdk.Stack.of(self), [self.benchmark, self.fleet]
         called = [self.functions.fleet, self.functions.report, *([self._request] if self._request else [])]
-        runs = admission_permissions.api(stack, self.data, workflows, self.teardown, called, *self._allowed)
+        runs = admission_permissions.api(
+            stack, self.data, workflows, self.teardown, called, *self._allowed, queues=self.queues
+        )
         return [*runs, *self.scheduled.permissions_of_api()]
 
     @property

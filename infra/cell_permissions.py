@@ -7,25 +7,29 @@ from collections.abc import Sequence
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sns as sns
 from aws_cdk import aws_stepfunctions as sfn
 
 from infra import permissions
 from infra.bench_data import BenchData
 from infra.bench_permissions import (
+    ORDERS,
     OWNED,
+    REPORTS,
     ROSTERS,
     RUN_OBJECTS,
-    describe_resources,
+    describe_all,
     ec2_arn,
     execution_arns,
     group_arns,
     list_objects,
+    queue_arns,
     record,
     registrations,
 )
 from infra.permissions import allow, never_touches
 from troop.bench.definition.names import WRITTEN_BY_CELL
-from troop.shared.tags import PROTECTED_TAG
+from troop.shared.tags import EXPIRES_TAG, PROTECTED_TAG
 
 AWAIT_RULE = "StepFunctionsGetEventsForStepFunctionsExecutionRule"
 """Step Functions' own rule, which reports the end of an execution that another one waits for."""
@@ -63,18 +67,44 @@ def cell(stack: cdk.Stack, data: BenchData, request: lambda_.IFunction | None) -
     ]
 
 
-def fleet(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
-    """Allows keeping standing fleets: reading their nodes' registrations and resources, resizing their groups, writing
-    rosters, and recording all of that. The creator of the groups holds the permissions for what they launch.
+def fleet(
+    stack: cdk.Stack, data: BenchData, topics: Sequence[sns.ITopic], *, queues: bool
+) -> list[iam.PolicyStatement]:
+    """Allows keeping standing fleets: reading their nodes' registrations, reports and resources, resizing their groups,
+    having Auto Scaling replace nodes that fail, writing rosters and orders, telling people, and recording all of that.
+    The creator of the groups holds the permissions for what they launch.
+
+    Args:
+        topics: those of alarms.
+        queues: whether fleets may have queues, whose tasks it counts.
     """
+    changes = (
+        *("autoscaling:PutScheduledUpdateGroupAction", "autoscaling:SetInstanceHealth"),
+        *("autoscaling:SetInstanceProtection", "autoscaling:UpdateAutoScalingGroup"),
+    )
+    only_expiry = {**OWNED, "ForAllValues:StringEquals": {"aws:TagKeys": [EXPIRES_TAG]}}
     return [
         record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
         *registrations(data),
-        describe_resources(),
-        allow(["autoscaling:UpdateAutoScalingGroup"], group_arns(stack), conditions=OWNED),
-        *never_touches([PROTECTED_TAG], "autoscaling:UpdateAutoScalingGroup"),
-        allow(["s3:GetObject", "s3:PutObject"], data.results.arn_for_objects(ROSTERS)),
-        allow(["s3:ListBucket"], data.results.bucket_arn, conditions={"StringLike": {"s3:prefix": [ROSTERS]}}),
+        *describe_all(stack),
+        allow(changes, group_arns(stack), conditions=OWNED),
+        allow(["autoscaling:CreateOrUpdateTags"], group_arns(stack), conditions=only_expiry),
+        *never_touches([PROTECTED_TAG], *changes),
+        allow(["s3:GetObject"], data.results.arn_for_objects(REPORTS)),
+        allow(["s3:GetObject", "s3:PutObject"], *(data.results.arn_for_objects(keys) for keys in (ROSTERS, ORDERS))),
+        list_objects(data, ROSTERS, REPORTS, ORDERS),
+        allow(["sns:Publish"], *(topic.topic_arn for topic in topics)),
+        *(_counts_tasks(stack) if queues else ()),
+    ]
+
+
+def _counts_tasks(stack: cdk.Stack) -> list[iam.PolicyStatement]:
+    """Allows counting the tasks of queues, but not reading them, and tagging a queue with a later expiry."""
+    only_expiry = {"ForAllValues:StringEquals": {"aws:TagKeys": [EXPIRES_TAG]}, "Null": {"aws:TagKeys": "false"}}
+    return [
+        allow(["sqs:GetQueueAttributes", "sqs:GetQueueUrl"], *queue_arns(stack)),
+        allow(["sqs:TagQueue"], *queue_arns(stack), conditions=only_expiry),
+        allow(["cloudwatch:GetMetricData"], "*"),  # of metrics it knows no resources
     ]
 
 

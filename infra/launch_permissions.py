@@ -17,7 +17,9 @@ from infra.bench_permissions import (
     in_vpc,
     list_objects,
     placement_arns,
+    queue_arns,
     record,
+    to_sqs,
 )
 from infra.permissions import allow, never_touches
 from troop.bench.admission.images import PUBLIC_PARAMETERS
@@ -31,6 +33,7 @@ _CREATED = {"StringEquals": {f"aws:RequestTag/{DEPLOYMENT_TAG}": cdk.Aws.STACK_N
 _NEW_RULES = ("ec2:AuthorizeSecurityGroupEgress", "ec2:AuthorizeSecurityGroupIngress")
 _RULES = (*_NEW_RULES, "ec2:RevokeSecurityGroupEgress")
 _CREATES = ("CreateLaunchTemplate", "CreatePlacementGroup", "CreateSecurityGroup", "RunInstances")
+_TAGGED_BY_EC2 = ("instance", "launch-template", "network-interface", "security-group", "volume")
 
 
 def launch(
@@ -42,6 +45,8 @@ def launch(
     instance_types: Sequence[str],
     images: Sequence[str],
     snapshots: Sequence[str],
+    *,
+    queues: bool,
 ) -> list[iam.PolicyStatement]:
     """Allows creating security groups, placement groups, launch templates and Auto Scaling groups, all tagged, only
     in the network's subnets.
@@ -54,6 +59,7 @@ def launch(
         instance_types: patterns of the allowed types.
         images: ids, and names or patterns of parameters, of the other allowed images.
         snapshots: ids of the allowed snapshots, or ``*``.
+        queues: whether fleets may have queues.
     """
     return [
         record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
@@ -110,22 +116,50 @@ def launch(
         allow(["ec2:RunInstances"], ec2_arn(stack, "spot-instances-request")),
         *_allowed_images(images),
         *_allowed_snapshots(snapshots),
-        allow(
-            ["ec2:CreateTags"],
-            *(
-                ec2_arn(stack, kind)
-                for kind in ("instance", "launch-template", "network-interface", "security-group", "volume")
-            ),
-            placement_arns(stack),
-            # Only at creation: existing resources can never be tagged as this deployment's.
-            conditions={"StringEquals": {**_CREATED["StringEquals"], "ec2:CreateAction": list(_CREATES)}},
-        ),
+        *_tags_at_creation(stack, queues=queues),
+        *(_queues(stack, vpc, subnets) if queues else ()),
         allow(
             ["iam:PassRole"],
             role.role_arn,
             conditions={"StringEquals": {"iam:PassedToService": f"ec2.{cdk.Aws.URL_SUFFIX}"}},
         ),
         *(grant for role in (AUTO_SCALING, SPOT) for grant in _service_linked(role)),
+    ]
+
+
+def _tags_at_creation(stack: cdk.Stack, *, queues: bool) -> list[iam.PolicyStatement]:
+    """Allows tagging what is being created, and nothing else: existing resources can never be tagged as this
+    deployment's.
+    """
+    kinds = (*_TAGGED_BY_EC2, *(["vpc-endpoint"] if queues else []))
+    creates = [*_CREATES, *(["CreateVpcEndpoint"] if queues else [])]
+    return [
+        allow(
+            ["ec2:CreateTags"],
+            *(ec2_arn(stack, kind) for kind in kinds),
+            placement_arns(stack),
+            conditions={"StringEquals": {**_CREATED["StringEquals"], "ec2:CreateAction": creates}},
+        )
+    ]
+
+
+def _queues(stack: cdk.Stack, vpc: str, subnets: Sequence[str]) -> list[iam.PolicyStatement]:
+    """Allows creating endpoints to SQS, only in the network and its subnets and with a security group of a run, and
+    queues with runs' names.
+
+    EC2 needs no permission for the private DNS name that these endpoints do not have.
+    """
+    return [
+        allow(["ec2:DescribeVpcEndpointServices", "ec2:DescribeVpcEndpoints"], "*"),
+        allow(["ec2:CreateVpcEndpoint"], ec2_arn(stack, "vpc-endpoint"), conditions=to_sqs(_CREATED)),
+        allow(["ec2:CreateVpcEndpoint"], ec2_arn(stack, "security-group"), conditions=OWNED),
+        allow(
+            ["ec2:CreateVpcEndpoint"],
+            ec2_arn(stack, "vpc", vpc),
+            *(ec2_arn(stack, "subnet", subnet) for subnet in subnets),
+        ),
+        allow(["sqs:CreateQueue", "sqs:TagQueue"], *queue_arns(stack), conditions=_CREATED),
+        allow(["sqs:GetQueueUrl", "sqs:ListQueueTags", "sqs:SetQueueAttributes"], *queue_arns(stack)),
     ]
 
 

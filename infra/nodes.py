@@ -33,7 +33,11 @@ class Nodes(Construct):
             service=SERVICE,
             description="Runs benchmarks on the nodes of Troop's fleets",
             statements=node_permissions.node(
-                results, settings.chaos.allowed_buckets, vpc, own_data=settings.chaos.own_data
+                results,
+                settings.chaos.allowed_buckets,
+                vpc,
+                own_data=settings.chaos.own_data,
+                queues=settings.chaos.queues,
             ),
         )
         self.profile = iam.InstanceProfile(self, "Profile", role=self.role)

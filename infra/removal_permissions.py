@@ -13,14 +13,16 @@ from infra.bench_data import BenchData
 from infra.bench_permissions import (
     DATA_OBJECTS,
     OWNED,
-    describe_resources,
+    describe_all,
     ec2_arn,
     execution_arns,
     group_arns,
     in_vpc,
     list_objects,
     placement_arns,
+    queue_arns,
     record,
+    to_sqs,
 )
 from infra.permissions import allow, index, never_touches
 from troop.shared.tables import RUNS_BY_OPEN
@@ -32,6 +34,7 @@ _REMOVES = (
     "ec2:DeletePlacementGroup",
     "ec2:DeleteSecurityGroup",
     "ec2:DeleteVolume",
+    "ec2:DeleteVpcEndpoints",
     "ec2:TerminateInstances",
 )
 
@@ -40,7 +43,8 @@ def teardown(stack: cdk.Stack, data: BenchData, vpc: str, profile: str) -> list[
     """Allows finding and removing a run's resources, and recording their removal.
 
     Each condition is one that the service authorization reference lists for the action and its resource. For launch
-    templates it lists only tags.
+    templates it lists only tags, and for queues nothing: the role is limited to names of Troop's, and the functions
+    check the tags.
 
     Args:
         vpc: id of the nodes' network.
@@ -48,7 +52,7 @@ def teardown(stack: cdk.Stack, data: BenchData, vpc: str, profile: str) -> list[
     """
     return [
         record(data, "GetItem", "Query", "UpdateItem"),
-        describe_resources(),
+        *describe_all(stack),
         allow(["autoscaling:DeleteAutoScalingGroup"], group_arns(stack), conditions=OWNED),
         allow(["ec2:DeletePlacementGroup"], placement_arns(stack), conditions=OWNED),
         allow(["ec2:DeleteLaunchTemplate"], ec2_arn(stack, "launch-template"), conditions=OWNED),
@@ -62,6 +66,8 @@ def teardown(stack: cdk.Stack, data: BenchData, vpc: str, profile: str) -> list[
             ec2_arn(stack, "volume"),
             conditions={**OWNED, "Bool": {"ec2:Encrypted": "true"}},
         ),
+        allow(["ec2:DeleteVpcEndpoints"], ec2_arn(stack, "vpc-endpoint"), conditions=to_sqs(OWNED)),
+        allow(["sqs:DeleteQueue"], *queue_arns(stack)),
         allow(
             ["ec2:TerminateInstances"],
             ec2_arn(stack, "instance"),

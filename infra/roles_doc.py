@@ -39,6 +39,7 @@ WITH_MORE: Mapping[str, Any] = {
     "leashed": False,
     "network": json.dumps({"vpc": "vpc-0123456789abcdef0", "subnets": ["subnet-0123456789abcdef0"]}),
     "own_data": True,
+    "queues": True,
     "under_load": True,
 }
 """Settings that give roles further permissions. ``key`` gives them all the same ones, see :mod:`infra.keys`."""
@@ -99,7 +100,11 @@ BENCHMARKS: Mapping[str, tuple[str, str]] = {
         "leads a cell through its phases, and has Auto Scaling replace nodes that do not come up. It writes no "
         "scripts, no definitions and nothing that nodes write",
     ),
-    "Fleet": ("Fleet", "keeps standing fleets"),
+    "Fleet": (
+        "Fleet",
+        "keeps standing fleets: it resizes their groups, has Auto Scaling replace nodes that fail, and tells people "
+        "what fails. It gives nodes orders, but no scripts",
+    ),
     "Teardown": (
         "Teardown",
         "removes what runs have created. Each condition is the best that IAM has for the action; the function "
@@ -290,13 +295,16 @@ def _code(words: Iterable[str]) -> str:
 
 def _condition(conditions: Mapping[str, Any]) -> str:
     words = []
+    compared = {key for operator, keys in conditions.items() if operator != "Null" for key in keys}
     for operator, keys in conditions.items():
         for key, value in keys.items():
             if operator != "Null":
                 values = _code(dict.fromkeys(_shortened(_text(one)) for one in _listed(value)))
                 words.append(_PHRASES.get(key, f"with `{key}` {{}}").format(values))
-            elif key != "dynamodb:LeadingKeys":  # it only requires that the other condition on it means something
+            elif "/" in key:
                 words.append(f"with the tag `{key.partition('/')[2]}`")
+            elif key not in compared:  # otherwise it only requires that the other condition on it means something
+                words.append(f"with `{key}`")
     return f" {', '.join(sorted(words))}" if words else ""
 
 
@@ -307,6 +315,7 @@ def _resource(value: Any) -> str:
 def _shortened(resource: str) -> str:
     resource = _ACCOUNT.sub("", resource).replace("autoScalingGroup:*:autoScalingGroupName/", "autoScalingGroup/")
     resource = resource.replace(f"runs/{ANY_RUN}", "RUN").replace(ANY_RUN, "RUN")
+    resource = re.sub(r"-c\?{3}(?=-dead|$)", "-CELL", resource)  # of queues
     resource = resource.replace("/c???-?/", "/CELL/").replace("/c???/", "/CELL/").replace("vpc/NETWORK", "NETWORK")
     return "NETWORK" if resource.startswith("subnet/") else resource
 

@@ -11,7 +11,7 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from infra.alarms import Alarms, AlarmSpec
+from infra.alarms import Alarms, AlarmSpec, AlarmTopics
 from infra.alarms_warning import Written, benchmark_warning_specs, warning_specs
 from infra.api import Api
 from infra.benchmarks import Benchmarks
@@ -111,6 +111,7 @@ class TroopStack(cdk.Stack):
         self.on_demand = OnDemandWorkflow(
             self, "OnDemand", settings=settings, functions=self.chaos, injections=self.injections
         )
+        self.alarms = Alarms(self, "Alarms", settings=settings)
         self.allowed_buckets = settings.chaos.allowed_buckets
         self.benchmarks: Benchmarks | None = None
         if settings.chaos.benchmarks:
@@ -125,8 +126,8 @@ class TroopStack(cdk.Stack):
                 functions=self.functions,
                 schedules=self.schedules,
                 request=request,
+                topics=AlarmTopics(self.alarms.act_now_topic, self.alarms.warning_topic),
             )
-        self.alarms = Alarms(self, "Alarms", settings=settings)
         self.observers = make_observers(
             self.functions,
             self.data,

@@ -35,6 +35,7 @@ ALLOWED: dict[str, str] = {
     "options of fio and memtier": "unified_rw_reporting, --status-interval, --hdr-file-prefix",
     "packages and targets of others": "bottlerocket-kernel-kit, linux-arm64",
     "a key that is nearly one of Troop's": "troop_opt_out",
+    "a tag with a hyphen": "troop:expires-at",
     "alarms, whose names code composes": "TeardownFailed, TeardownTimedOut, ThrottledTerminate, ThrottledCell",
     "what a build writes": "benchmarks/cassandra-write/build/latte",
     "the salt of what-if commands": "troop what-if",

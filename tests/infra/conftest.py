@@ -131,6 +131,7 @@ def _synthesise_two(partial: Path, folder: Path) -> None:
             allowed_snapshots="snap-0123456789abcdef0",
             allowed_targets="10.20.0.0/16:443",
             own_data="true",
+            queues="true",
             inside_instances="true",
             under_load="true",
         )

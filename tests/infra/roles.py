@@ -6,6 +6,7 @@ from tests.infra.roles_of_benchmarks import API_OF_BENCHMARKS, BENCHMARK_ROLES, 
 from tests.infra.statements import (
     ACCOUNT,
     MACHINE_GRANTS,
+    ONE_RUN,
     READS,
     TABLES,
     allow,
@@ -79,7 +80,8 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | record("GetItem", "Query")
     | allow("<Runs.Arn>/index/by-time", "dynamodb:Query")
     | state("live-claim#*")
-    | watches(),
+    | watches()
+    | allow(f"{ONE_RUN}/live.json", "s3:PutObject"),
     "DecideRole": function_grants("Decide")
     | allow("*", *READS)
     | ATTRIBUTES

@@ -43,16 +43,32 @@ ADMITS = (
     | allow("<BenchmarksBenchmarkMachine>", "states:StartExecution")
 )
 
+QUEUES = tuple(f"arn:<AWS::Partition>:sqs:{ACCOUNT}:troop-????????-??????-????????-c???{end}" for end in ("", "-dead"))
+TO_SQS = {"ec2:VpceServiceName": [f"{before}com.amazonaws.<AWS::Region>.sqs" for before in ("", "cn.")]}
+
+
+def on_queues(*actions: str) -> set[tuple[str, ...]]:
+    return {grant for queue in QUEUES for grant in allow(queue, *actions)}
+
+
+FINDS_RESOURCES = allow(
+    "*",
+    "autoscaling:DescribeAutoScalingGroups",
+    "sqs:ListQueues",
+    *(
+        f"ec2:Describe{kind}"
+        for kind in ("Instances", "LaunchTemplates", "PlacementGroups", "SecurityGroups", "Volumes", "VpcEndpoints")
+    ),
+) | on_queues("sqs:ListQueueTags")
 IN_NETWORK = OURS | {"ArnEquals": {"ec2:Vpc": ec2("vpc", "<BenchmarksNetworkVpc>")}}
 REMOVES = (
     record("GetItem", "Query", "UpdateItem")
-    | allow(
-        "*",
-        "autoscaling:DescribeAutoScalingGroups",
-        *(
-            f"ec2:Describe{kind}"
-            for kind in ("Instances", "LaunchTemplates", "PlacementGroups", "SecurityGroups", "Volumes")
-        ),
+    | FINDS_RESOURCES
+    | on_queues("sqs:DeleteQueue")
+    | only(
+        OURS | {"StringEquals": {"aws:ResourceTag/troop:deployment": {"Ref": "AWS::StackName"}, **TO_SQS}},
+        ec2("vpc-endpoint"),
+        "ec2:DeleteVpcEndpoints",
     )
     | only(OURS, GROUPS, "autoscaling:DeleteAutoScalingGroup")
     | only(OURS, PLACEMENT_GROUPS, "ec2:DeletePlacementGroup")
@@ -70,6 +86,7 @@ REMOVES = (
         "ec2:DeletePlacementGroup",
         "ec2:DeleteSecurityGroup",
         "ec2:DeleteVolume",
+        "ec2:DeleteVpcEndpoints",
         "ec2:TerminateInstances",
     )
 )
@@ -101,7 +118,7 @@ REGISTRATIONS = allow(f"{ONE_RUN}/c001/nodes/*", "s3:GetObject") | finds("c001/n
 
 
 def watches(*names: str) -> set[tuple[str, ...]]:
-    """Merges running summaries, and lists those objects, too."""
+    """Reads what is needed to merge running summaries, and the merge, and lists those objects, too."""
     return (
         {
             g
@@ -109,7 +126,7 @@ def watches(*names: str) -> set[tuple[str, ...]]:
             for name in ("live/*", "definition.json", "roster.json")
             for g in allow(f"{cell}/{name}", "s3:GetObject")
         }
-        | allow(f"{ONE_RUN}/live.json", "s3:GetObject", "s3:PutObject")
+        | allow(f"{ONE_RUN}/live.json", "s3:GetObject")
         | finds("c???/live/*", "c???-?/live/*", "c???/roster.json", "c???-?/roster.json", "live.json", *names)
     )
 
@@ -118,9 +135,16 @@ INSIDE = {"StringEquals": {"aws:SourceVpc": "<BenchmarksNetworkVpc>"}}
 WRITTEN = (
     *("nodes/${aws:userid}.json", "phases/*/${aws:userid}.json"),
     *("output/*/${aws:userid}.log.gz", "interruptions/${aws:userid}.json", "live/${aws:userid}.json"),
-    "faults/*/${aws:userid}.json",
+    *("faults/*/${aws:userid}.json", "reports/${aws:userid}.json"),
 )
 """What nodes write in a cell: each under its own session's id."""
+
+CHANGES = (
+    *("autoscaling:PutScheduledUpdateGroupAction", "autoscaling:SetInstanceHealth"),
+    *("autoscaling:SetInstanceProtection", "autoscaling:UpdateAutoScalingGroup"),
+)
+"""What keeps a fleet at its size and healthy."""
+ONLY_EXPIRY = {"ForAllValues:StringEquals": {"aws:TagKeys": ["troop:expires-at"]}}
 
 LINKED = {
     "autoscaling.amazonaws.com": "AWSServiceRoleForAutoScaling",
@@ -234,19 +258,16 @@ BENCHMARK_ROLES: dict[str, set[tuple[str, ...]]] = {
     "FleetRole": function_grants("Fleet")
     | record("ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem")
     | REGISTRATIONS
-    | allow(
-        "*",
-        "autoscaling:DescribeAutoScalingGroups",
-        "ec2:DescribeInstances",
-        "ec2:DescribeLaunchTemplates",
-        "ec2:DescribePlacementGroups",
-        "ec2:DescribeSecurityGroups",
-        "ec2:DescribeVolumes",
-    )
-    | only(OURS, GROUPS, "autoscaling:UpdateAutoScalingGroup")
-    | protects("autoscaling:UpdateAutoScalingGroup")
+    | FINDS_RESOURCES
+    | only(OURS, GROUPS, *CHANGES)
+    | protects(*CHANGES)
+    | only(OURS | ONLY_EXPIRY, GROUPS, "autoscaling:CreateOrUpdateTags")
     | allow(f"{ONE_RUN}/c001/roster.json", "s3:GetObject", "s3:PutObject")
-    | finds("c001/roster.json"),
+    | allow(f"{ONE_RUN}/c001/orders.json", "s3:GetObject", "s3:PutObject")
+    | allow(f"{ONE_RUN}/c001/reports/*", "s3:GetObject")
+    | finds("c001/roster.json", "c001/reports/*", "c001/orders.json")
+    | allow("<AlarmsActNow>", "sns:Publish")
+    | allow("<AlarmsWarning>", "sns:Publish"),
     "TeardownRole": function_grants("Teardown") | REMOVES,
     "ReportRole": function_grants("Report")
     | record("GetItem", "PutItem", "Query")

@@ -67,6 +67,10 @@ class Variable(StrEnum):
     """``true`` if the deployment has created the network, otherwise ``false``."""
     NODE_PROFILE = "TROOP_NODE_PROFILE"
     NODE_ROLE_ID = "TROOP_NODE_ROLE_ID"
+    STAGE = "TROOP_STAGE"
+    """The deployment's stage; not set without one."""
+    DATA_KEY = "TROOP_DATA_KEY"
+    """The ARN of the deployment's own KMS key; not set without one."""
 
     DEPLOYMENT_FILE = "TROOP_DEPLOYMENT_FILE"
     AGENT_FILE = "TROOP_AGENT_FILE"

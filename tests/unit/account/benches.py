@@ -46,6 +46,12 @@ WRITER = f"{ROLE_ID}:"
 """Before the id of a node in the names of what it writes."""
 PROFILE = "arn:aws:iam::123456789012:instance-profile/node"
 
+ENDPOINT_SERVICE = {
+    "ServiceName": "com.amazonaws.eu-central-1.sqs",
+    "AvailabilityZones": ["eu-central-1a", "eu-central-1b"],
+    "PrivateDnsName": "sqs.eu-central-1.amazonaws.com",
+}
+
 BENCHMARK = Benchmark(
     name="ranges",
     description="",
@@ -319,6 +325,8 @@ def deploy_benchmarks(account: Account, monkeypatch: pytest.MonkeyPatch, tmp_pat
         name = parameters.get("AutoScalingGroupName")
         if operation == "CreateAutoScalingGroup" and name in bench.groups():  # moto would put another in its place
             raise ClientError({"Error": {"Code": "AlreadyExists", "Message": f"{name} exists"}}, operation)
+        if operation == "DescribeVpcEndpointServices":  # moto's filter fails
+            return {"ServiceDetails": [ENDPOINT_SERVICE]}
         if operation != "GetParameter":  # moto knows the parameters of AWS, but not the images they name
             return real(self, operation, parameters)
         prefix, _, architecture = parameters["Name"].rpartition("-")

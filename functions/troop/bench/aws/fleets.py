@@ -28,6 +28,8 @@ from troop.bench.fleets.fleet_requests import (
     tag_specification,
     template_data,
 )
+from troop.bench.fleets.queue_requests import Endpoint, EndpointService, endpoint_request, service_names
+from troop.shared.tags import CELL_TAG, DEPLOYMENT_TAG, RUN_TAG
 
 NO_SECURITY_GROUP = frozenset({"InvalidGroup.NotFound", "InvalidSecurityGroupID.NotFound"})
 """EC2's codes for a security group that does not exist, of different calls."""
@@ -37,6 +39,8 @@ NOT_YET = frozenset(
         *NO_SECURITY_GROUP,
         "InvalidLaunchTemplateId.NotFound",
         "InvalidPlacementGroup.Unknown",
+        "InvalidVpcEndpointId.NotFound",
+        "IdempotentParameterMismatch",  # an endpoint of an earlier try, which is not listed yet
     }
 )
 """Error codes of services that do not see a new resource yet."""
@@ -59,6 +63,12 @@ AT_ONCE = 100
 """The most ids or names in one call."""
 
 _BY_GROUP = "group-name"
+
+DEAD = frozenset({"deleted", "deleting", "expired", "failed", "rejected"})
+"""The states of endpoints that serve nobody."""
+
+GONE = "deleted"
+"""The state in which EC2 shows an endpoint for a while after its end."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +144,25 @@ class Fleets:
             raise LaunchImpossibleError(f"there is no prefix list {name}: nodes could not reach S3 without a NAT")
         return str(prefix_lists[0])
 
+    def endpoint_service(self) -> EndpointService:
+        """Returns the service to which endpoints of SQS lead in the region.
+
+        Raises:
+            LaunchImpossibleError: AWS offers none here.
+        """
+        region = self.ec2.meta.region_name
+        expected = service_names(region)
+        answer = self.ec2.describe_vpc_endpoint_services(Filters=[{"Name": "service-name", "Values": expected}])
+        for one in answer["ServiceDetails"]:
+            described = [one, *one.get("PrivateDnsNames", [])]
+            hosts = [host for each in described if (host := each.get("PrivateDnsName"))]
+            usual = [host for host in hosts if host.startswith(f"sqs.{region}.amazonaws.com")]  # .cn follows in China
+            if hosts:
+                return EndpointService(one["ServiceName"], frozenset(one["AvailabilityZones"]), (usual or hosts)[0])
+        raise LaunchImpossibleError(
+            f"AWS offers no endpoint of SQS in {region}: leave out queue, or use another region"
+        )
+
     # Creating
 
     def security_group(self, name: str, vpc: str, tags: Mapping[str, str]) -> str:
@@ -194,6 +223,60 @@ class Fleets:
         except ClientError as error:
             if _code(error) not in done:
                 raise
+
+    def endpoint(
+        self,
+        name: str,
+        service: EndpointService,
+        vpc: str,
+        subnets: Sequence[str],
+        group: str,
+        queue: str,
+        tags: Mapping[str, str],
+    ) -> Endpoint:
+        """Creates the endpoint of a fleet's queue. Nodes can use it a minute or two later.
+
+        Args:
+            name, service, vpc, subnets, group, queue, tags: as in
+                :func:`~troop.bench.fleets.queue_requests.endpoint_request`.
+
+        Raises:
+            LaunchImpossibleError: the network has too many endpoints, or AWS could not create this one.
+        """
+        request = endpoint_request(name, service, vpc, subnets, group, queue, tags)
+
+        def find_or_create() -> dict[str, Any]:
+            return self._endpoint(tags, service, vpc) or self.ec2.create_vpc_endpoint(**request)["VpcEndpoint"]
+
+        try:
+            endpoint = self._settled(find_or_create)
+        except ClientError as error:
+            if _code(error) != "VpcEndpointLimitExceeded":
+                raise
+            raise LaunchImpossibleError(
+                f"the network {vpc} has no room for the endpoint of a queue: remove a fleet that has one, or raise the "
+                'account\'s quota "Interface VPC endpoints per VPC" (vpc, L-29B6F2EB)'
+            ) from error
+
+        def named() -> dict[str, Any]:
+            shown = endpoint if endpoint.get("DnsEntries") else self._endpoint(tags, service, vpc)
+            return _the_one([shown] if shown and shown.get("DnsEntries") else [], "InvalidVpcEndpointId.NotFound", name)
+
+        if endpoint["State"].lower() in DEAD:
+            why = (endpoint.get("LastError") or {}).get("Message") or f"its state is {endpoint['State']}"
+            raise LaunchImpossibleError(f"AWS could not create the endpoint {endpoint['VpcEndpointId']}: {why}")
+        hosts = tuple(entry["DnsName"] for entry in self._settled(named)["DnsEntries"])
+        return Endpoint(endpoint["VpcEndpointId"], hosts)
+
+    def _endpoint(self, tags: Mapping[str, str], service: EndpointService, vpc: str) -> dict[str, Any] | None:
+        """Returns the endpoint that an earlier try has created; None if none is listed."""
+        filters = [{"Name": f"tag:{key}", "Values": [tags[key]]} for key in (DEPLOYMENT_TAG, RUN_TAG, CELL_TAG)]
+        every = [one for page in self._pages_of_endpoints(filters) for one in page["VpcEndpoints"]]
+        ours = (one for one in every if (one["ServiceName"], one["VpcId"]) == (service.name, vpc))
+        return next((one for one in ours if one["State"].lower() != GONE), None)
+
+    def _pages_of_endpoints(self, filters: list[dict[str, Any]]) -> Any:
+        return self.ec2.get_paginator("describe_vpc_endpoints").paginate(Filters=filters)
 
     def placement_group(self, name: str, strategy: str, tags: Mapping[str, str]) -> None:
         """Creates a fleet's placement group.
@@ -260,16 +343,19 @@ class Fleets:
         tags: Mapping[str, str],
         *,
         is_balanced: bool = True,
+        is_protected: bool = False,
     ) -> None:
         """Creates a fleet's Auto Scaling group, which starts to launch at once. Always call :meth:`keep` next.
 
         Args:
-            is_balanced: as in :func:`~troop.bench.fleets.fleet_requests.group_request`.
+            is_balanced, is_protected: as in :func:`~troop.bench.fleets.fleet_requests.group_request`.
 
         Raises:
             LaunchImpossibleError: a group of this name is not the run's, or is being deleted.
         """
-        request = group_request(fleet, name, template, subnets, tags, is_balanced=is_balanced)
+        request = group_request(
+            fleet, name, template, subnets, tags, is_balanced=is_balanced, is_protected=is_protected
+        )
         try:
             self._settled(lambda: self.autoscaling.create_auto_scaling_group(**request))
         except ClientError as error:

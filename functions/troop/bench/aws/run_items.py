@@ -90,10 +90,10 @@ def resource_of(item: Item) -> Resource:
 def facts_of(resource: Resource) -> dict[str, Any]:
     """Returns the known facts about a resource as attributes; unknown ones are omitted."""
     document = codec.to_document(resource)
-    return {name: document[name] for name in _FACTS if document[name] is not None}
+    return {name: value for name in _FACTS if (value := document.get(name)) is not None}
 
 
-_FACTS = ("role", "instance_type", "zone", "purchase", "started_at", "disk")
+_FACTS = ("role", "instance_type", "zone", "purchase", "started_at", "disk", "zones")
 
 
 def terms_item(run: str, terms: Terms) -> dict[str, Any]:

@@ -9,8 +9,11 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from troop.bench.aws.fleets import NO_SECURITY_GROUP
+from troop.bench.aws.fleets import GONE, NO_SECURITY_GROUP
 from troop.bench.aws.instance_facts import purchase_of, volumes_of
+from troop.bench.aws.work_queues import MISSING as NO_QUEUE
+from troop.bench.aws.work_queues import WorkQueues
+from troop.bench.definition import names
 from troop.bench.records.record import Disk, Kind
 from troop.bench.removal.inventory import is_named
 from troop.bench.removal.teardown import Evidence, Seen
@@ -39,6 +42,9 @@ _MISSING = frozenset(
         "InvalidLaunchTemplateId.NotFound",
         "InvalidLaunchTemplateName.NotFoundException",
         "InvalidPlacementGroup.Unknown",
+        "InvalidVpcEndpoint.NotFound",
+        "InvalidVpcEndpointId.NotFound",
+        *NO_QUEUE,
     }
 )
 
@@ -56,16 +62,22 @@ class TaggedResources:
 
     ec2: Any
     autoscaling: Any
+    queues: WorkQueues
     deployment: str
 
-    def find(self, run: str | None = None, cell: str | None = None) -> list[Seen]:
-        """Finds all resources with the tags of a run, or of one of its cells; without a run, of any run."""
+    def find(self, run: str | None = None, cell: str | None = None, *, has_queue: bool = True) -> list[Seen]:
+        """Finds all resources with the tags of a run, or of one of its cells; without a run, of any run.
+
+        Args:
+            has_queue: whether there can be endpoints and queues, which need further calls.
+        """
         tags = {DEPLOYMENT_TAG: self.deployment, RUN_TAG: run, CELL_TAG: cell}
         filters = [{"Name": f"tag:{key}", "Values": [value]} for key, value in tags.items() if value is not None]
         if run is None:
             filters.append({"Name": "tag-key", "Values": [RUN_TAG]})
+        every = [*self._all(filters), *(self._all_of_queues(filters, run) if has_queue else ())]
         # Filters treat * and ? as wildcards.
-        return [one for one in self._all(filters) if run in (None, one.run) and cell in (None, one.cell)]
+        return [one for one in every if run in (None, one.run) and cell in (None, one.cell)]
 
     def remove(self, these: Sequence[Seen]) -> Refusals:
         """Starts the removal of all of them, in this order; a refusal does not stop the others."""
@@ -103,6 +115,23 @@ class TaggedResources:
         for one in self._tagged(self.ec2, "describe_security_groups", "SecurityGroups", filters):
             evidence = Evidence(vpc=one.get("VpcId"))
             yield _seen(one, Kind.SECURITY_GROUP, one["GroupId"], one["GroupName"], None, evidence)
+
+    def _all_of_queues(self, filters: list[dict[str, Any]], run: str | None) -> Iterator[Seen]:
+        """Yields endpoints, and queues. SQS finds none by tags, so their names say which have to be asked for them."""
+        for one in self._tagged(self.ec2, "describe_vpc_endpoints", "VpcEndpoints", filters):
+            tags, state = _tags(one), one["State"].lower()
+            groups = frozenset(group["GroupId"] for group in one.get("Groups", []))
+            evidence = Evidence(vpc=one.get("VpcId"), security_groups=groups)
+            name = names.security_group_name(tags[RUN_TAG], tags.get(CELL_TAG, ""))
+            if state != GONE:
+                going, born = state == "deleting", one.get("CreationTimestamp")
+                seen = _seen(one, Kind.ENDPOINT, one["VpcEndpointId"], name, born, evidence, going)
+                yield replace(seen, zones=len(one.get("SubnetIds", [])) or None)
+        for name, url in self.queues.listed(names.QUEUES_PREFIX + (f"{run}-" if run else "")):
+            if names.QUEUE.fullmatch(name):
+                described = {"Tags": [{"Key": key, "Value": value} for key, value in self.queues.tags(url).items()]}
+                if self._is_of_a_run(described):
+                    yield _seen(described, Kind.QUEUE, url, name, None, Evidence())
 
     def _tagged(self, client: Any, call: str, field: str, filters: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         for page in client.get_paginator(call).paginate(Filters=filters):
@@ -150,6 +179,8 @@ class TaggedResources:
             Kind.VOLUME: lambda: self.ec2.delete_volume(VolumeId=one.id),
             Kind.LAUNCH_TEMPLATE: lambda: self.ec2.delete_launch_template(LaunchTemplateId=one.id),
             Kind.PLACEMENT_GROUP: lambda: self.ec2.delete_placement_group(GroupName=one.name),
+            Kind.QUEUE: lambda: self.queues.remove(one.id),
+            Kind.ENDPOINT: lambda: self._delete_endpoint(one.id),
             Kind.SECURITY_GROUP: lambda: self.ec2.delete_security_group(GroupId=one.id),
         }
         try:
@@ -157,6 +188,16 @@ class TaggedResources:
         except ClientError as error:
             if not _missing(error):
                 refused[one] = _words(error)
+
+    def _delete_endpoint(self, ident: str) -> None:
+        """Deletes an endpoint.
+
+        Raises:
+            ClientError: EC2 refuses it, in an answer that counts as a success.
+        """
+        answer = self.ec2.delete_vpc_endpoints(VpcEndpointIds=[ident])
+        for one in answer.get("Unsuccessful", []):
+            raise ClientError({"Error": one["Error"]}, "DeleteVpcEndpoints")
 
     def _terminate(self, instances: Sequence[Seen], refused: Refusals) -> None:
         for i in range(0, len(instances), TERMINATED_AT_ONCE):

@@ -77,6 +77,12 @@ also the barrier of a phase ``x``. So patterns of objects begin with ids of a fi
 GROUPS = f"troop-{ANY_RUN}-c*"
 """IAM wildcard pattern of the Auto Scaling groups, and of the placement groups, that runs create."""
 
+QUEUES_PREFIX = "troop-"
+"""The beginning of the names of queues that standing fleets create."""
+
+QUEUE = re.compile(rf"{QUEUES_PREFIX}{RUN.pattern}-{CELL.pattern}(-dead)?")
+"""The names of these queues."""
+
 QUEUES = (f"troop-{ANY_RUN}-c???", f"troop-{ANY_RUN}-c???-dead")
 """IAM wildcard patterns of the queues that standing fleets create: of their tasks, and of the dead letters."""
 

@@ -202,10 +202,13 @@ def group_request(
     tags: Mapping[str, str],
     *,
     is_balanced: bool = True,
+    is_protected: bool = False,
 ) -> dict[str, Any]:
     """Returns the request for an Auto Scaling group of exactly the fleet's nodes, never more.
 
     Args:
+        is_protected: whether Auto Scaling takes no node when the group shrinks: first, Troop has the node finish its
+            tasks, and then ends its protection.
         is_balanced: whether a zone without capacity stays empty. Otherwise Auto Scaling uses the other zones instead.
         template: id of the launch template, which has one version. The purchase option is in the group, not in the
             template, so that a fleet's backup group can use the same template.
@@ -219,7 +222,7 @@ def group_request(
         "VPCZoneIdentifier": ",".join(subnets),
         "HealthCheckType": "EC2",
         "HealthCheckGracePeriod": 0,
-        "NewInstancesProtectedFromScaleIn": False,
+        "NewInstancesProtectedFromScaleIn": is_protected,
         "CapacityRebalance": False,
         **({"AvailabilityZoneDistribution": BALANCED} if is_balanced and fleet.zones > 1 else {}),
         "TerminationPolicies": ["Default"],

@@ -31,7 +31,8 @@ def user_data(boot: Mapping[str, Any]) -> str:
 
     Args:
         boot: ``{"format": "troop.boot/1", "bucket", "region", "run", "cell", "role", "role_id", "agent_sha256",
-            "expires_at"}``, the last in seconds since 1970; the agent gets it as a file.
+            "expires_at", "deployment", "stage", "standing"?}``, ``expires_at`` in seconds since 1970, ``standing`` true
+            for standing fleets only; the agent gets it as a file.
     """
     assert boot["format"] == FORMAT
     values = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from troop.bench.aws.run_table import RunTable
 from troop.bench.aws.tagged_resources import TaggedResources
 from troop.bench.definition.names import RUN
-from troop.bench.records.record import Resource, Run
+from troop.bench.records.record import Kind, Resource, Run
 from troop.bench.removal.inventory import Inventory, Recorded, Site, take_inventory
 from troop.shared.errors import MissingRunError
 from troop.shared.malformed import MalformedItemError
@@ -25,8 +25,10 @@ class InventoryReader:
     def read(self, run: str, cell: str | None = None) -> tuple[Inventory, list[Resource]]:
         """Returns the inventory of a run, or of one of its cells; and the resources of the whole run on record."""
         known = self.run(run)
-        seen = self.tagged.find(run, cell)
+        # The record is read first: Launch plans there what it may create, and most runs plan no queue.
         recorded = self.runs.resources.get_all(run)
+        has_queue = any(one.kind in (Kind.ENDPOINT, Kind.QUEUE) for one in recorded)
+        seen = self.tagged.find(run, cell, has_queue=has_queue)
         return take_inventory(seen, {run: _keys(recorded) if known else None}, self.site), recorded
 
     def read_all(self) -> tuple[Inventory, Mapping[str, Run | None], Mapping[str, MalformedItemError]]:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,11 @@ from troop.bench.definition.plan import from_plan_document
 from troop.bench.fleets.choices import chosen
 from troop.bench.fleets.fleet_requests import Image, LaunchImpossibleError, architecture, choose_subnets
 from troop.bench.fleets.user_data import FORMAT, user_data
+from troop.bench.flows import queueing
 from troop.bench.flows.capacity import choices_at
 from troop.bench.flows.cost_records import over_budget
+from troop.bench.flows.queueing import Queueing
+from troop.bench.living import orders
 from troop.bench.measuring.barriers import BarrierState, barrier
 from troop.bench.records.record import CellStatus, Kind, Launch, Resource, Run
 from troop.shared import moments
@@ -55,7 +59,9 @@ class Launching:
         profile: ARN of the nodes' instance profile.
         role_id: id of the nodes' role, under which IAM lets a node write.
         region: the region of all resources.
+        stage: the deployment's stage; "" for none.
         agent: the program that nodes run.
+        queueing: creates queues; None in a deployment without them.
     """
 
     deployment: str
@@ -64,11 +70,13 @@ class Launching:
     profile: str
     role_id: str
     region: str
+    stage: str
     agent: Path
     runs: RunTable
     store: CellStore
     fleets: Fleets
     roles: ServiceRoles
+    queueing: Queueing | None
     clock: Callable[[], datetime]
 
     def run(self, run: str, cell: str) -> None:
@@ -111,12 +119,18 @@ class Launching:
         types = {fleet.instance_type for fleet in benchmark.fleets}
         subnets, offered = self.fleets.subnets(self.network.subnets), self.fleets.zones_of(types)
         where = {f.role: choose_subnets(f, subnets, offered[f.instance_type]) for f in benchmark.fleets}
+        used = sorted({subnet for its in where.values() for subnet in its})
+        site = self._queueing.site(self.network.vpc, subnets, used) if benchmark.queue else None
         images = self._images(run, benchmark)
         s3 = self.fleets.s3_prefix_list()
         agent_sha256 = self._agent(run)
         self.runs.resources.plan(_planned(launch, benchmark, self.clock()))
+        if site:
+            self.runs.resources.plan(queueing.planned(run, cell, site, self.clock()))
         for step in benchmark.steps:
             self.store.write(names.barrier_key(run, cell, step.name), barrier(step, BarrierState.HOLD))
+        if benchmark.standing:
+            self.store.write(names.orders_key(run, cell), orders.to_document(record.expires_at))
 
         tags = {**self.tags, **names.tags(self.deployment, run, cell, moments.iso(record.expires_at))}
         group_name = names.security_group_name(run, cell)
@@ -124,6 +138,10 @@ class Launching:
         group = self.fleets.security_group(group_name, self.network.vpc, tags | {"Name": group_name})
         self._created(launch, Kind.SECURITY_GROUP, group_name)
         self.fleets.restrict(group, s3)
+        if benchmark.queue and site:
+            create = partial(self._create, launch)
+            document = self._queueing.create(launch, benchmark.queue, site, group, tags, create)
+            self.store.write(names.queue_key(run, cell), document)
         groups = {fleet.role: [group] for fleet in benchmark.fleets}
         for role, more in self._groups_for_targets(launch, benchmark, tags):
             groups[role].append(more)
@@ -159,23 +177,23 @@ class Launching:
                 where[fleet.role],
                 names.fleet_tags(tags, fleet.role),
                 is_balanced=not benchmark.standing,  # a standing fleet needs its nodes more than equal zones
+                is_protected=benchmark.queue is not None,
             )
             self.fleets.keep(name, record.expires_at, rebalances=benchmark.rebalances)
             self._created(launch, Kind.AUTO_SCALING_GROUP, name)
             if fleet.backup:
                 its = templates[fleet.role], where[fleet.role], tags
-                self._backup(record, launch, fleet, *its, rebalances=benchmark.rebalances)
+                self._backup(record, launch, benchmark, fleet, *its)
 
     def _backup(
         self,
         record: Run,
         launch: Launch,
+        benchmark: Benchmark,
         fleet: Fleet,
         template: str,
         subnets: Sequence[str],
         tags: dict[str, str],
-        *,
-        rebalances: bool,
     ) -> None:
         """Creates the backup group of a standing fleet without nodes: whatever resizes it later needs no permission to
         launch.
@@ -183,8 +201,16 @@ class Launching:
         name = names.backup_name(launch.run, launch.cell, fleet.role)
         empty = replace(fleet, count=0, purchase=ON_DEMAND)
         self._check(launch)
-        self.fleets.group(name, empty, template, subnets, names.fleet_tags(tags, fleet.role), is_balanced=False)
-        self.fleets.keep(name, record.expires_at, rebalances=rebalances)
+        self.fleets.group(
+            name,
+            empty,
+            template,
+            subnets,
+            names.fleet_tags(tags, fleet.role),
+            is_balanced=False,
+            is_protected=benchmark.queue is not None,
+        )
+        self.fleets.keep(name, record.expires_at, rebalances=benchmark.rebalances)
         self._created(launch, Kind.AUTO_SCALING_GROUP, name)
 
     def _groups_for_targets(
@@ -204,6 +230,18 @@ class Launching:
             self._created(launch, Kind.SECURITY_GROUP, name)
             self.fleets.open(group, egress_to_targets(benchmark, role, balancers))
             yield role, group
+
+    @property
+    def _queueing(self) -> Queueing:
+        if self.queueing is None:
+            raise LaunchImpossibleError("this deployment has no queues any more: set troop:queues, and deploy it again")
+        return self.queueing
+
+    def _create(self, launch: Launch, kind: Kind, name: str, create: Callable[[], Any]) -> Any:
+        self._check(launch)
+        created = create()
+        self._created(launch, kind, name)
+        return created
 
     def _check(self, launch: Launch) -> None:
         check_right(self.runs, launch, self.clock())
@@ -252,6 +290,9 @@ class Launching:
             "role_id": self.role_id,
             "agent_sha256": agent_sha256,
             "expires_at": int(record.expires_at.timestamp()),
+            "deployment": self.deployment,
+            "stage": self.stage,
+            **({"standing": True} if record.standing else {}),
         }
 
 

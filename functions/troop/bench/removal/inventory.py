@@ -35,12 +35,13 @@ class Site:
 
 @dataclass(frozen=True)
 class Proved:
-    """Evidence from a run's own resources about others: ids of its launch templates, and of the volumes that EC2
-    deletes with its instances.
+    """Evidence from a run's own resources about others: ids of its security groups and launch templates, and of the
+    volumes that EC2 deletes with its instances.
     """
 
     templates: frozenset[str] = frozenset()
     volumes: frozenset[str] = frozenset()
+    security_groups: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -98,17 +99,21 @@ def take_inventory(seen: Iterable[Seen], records: Mapping[str, Recorded | None],
 
 
 _ORDER = tuple(Kind)
-"""Order of the kinds in which origins are proved: templates prove instances, and instances prove volumes."""
+"""Order of the kinds in which origins are proved: security groups prove endpoints, templates instances, and instances
+volumes.
+"""
 
 
 def _proved(those: Iterable[Seen]) -> dict[str, Proved]:
-    templates: defaultdict[str, set[str]] = defaultdict(set)
+    ids: defaultdict[tuple[str, Kind], set[str]] = defaultdict(set)
     volumes: defaultdict[str, set[str]] = defaultdict(set)
     for one in those:
         volumes[one.run] |= one.evidence.volumes
-        if one.kind is Kind.LAUNCH_TEMPLATE:
-            templates[one.run].add(one.id)
-    return {run: Proved(frozenset(templates[run]), frozenset(its)) for run, its in volumes.items()}
+        ids[one.run, one.kind].add(one.id)
+    return {
+        run: Proved(frozenset(ids[run, Kind.LAUNCH_TEMPLATE]), frozenset(its), frozenset(ids[run, Kind.SECURITY_GROUP]))
+        for run, its in volumes.items()
+    }
 
 
 def doubt(one: Seen, recorded: Recorded | None, site: Site, proved: Proved) -> str | None:
@@ -136,9 +141,27 @@ def doubt(one: Seen, recorded: Recorded | None, site: Site, proved: Proved) -> s
         if is_recorded or one.evidence.template in proved.templates:
             return None
         return "it is not on record, and no launch template of the run has launched it"
+    if one.kind is Kind.ENDPOINT:
+        return _doubt_about_endpoint(one, site, proved)
     if not is_named(one):
         return "its name is not one that Troop generates for its run, cell and role"
-    if one.kind is Kind.SECURITY_GROUP and one.evidence.vpc != site.vpc:
+    if one.kind is Kind.SECURITY_GROUP:
+        return _doubt_about_network(one, site)
+    return None
+
+
+def _doubt_about_endpoint(one: Seen, site: Site, proved: Proved) -> str | None:
+    """Returns a doubt about an endpoint, which has no name of its own. Launch gives it the cell's security group and no
+    other; while it is being deleted, EC2 may not show that any more.
+    """
+    groups = one.evidence.security_groups
+    if not one.going and not (groups and groups <= proved.security_groups):
+        return "it does not have the security group of its cell, and no other"
+    return _doubt_about_network(one, site)
+
+
+def _doubt_about_network(one: Seen, site: Site) -> str | None:
+    if one.evidence.vpc != site.vpc:
         return f"it is in the network {one.evidence.vpc}, but nodes run in {site.vpc}"
     return None
 
@@ -149,6 +172,8 @@ def is_named(one: Seen) -> bool:
 
 
 def _names(one: Seen) -> frozenset[str]:
+    if one.kind is Kind.QUEUE:
+        return frozenset({names.queue_name(one.run, one.cell), names.dead_queue_name(one.run, one.cell)})
     cell_names = {names.security_group_name(one.run, one.cell)} if one.kind is Kind.SECURITY_GROUP else set()
     if not one.role:
         return frozenset(cell_names)
@@ -163,7 +188,7 @@ def _reasons_to_stay(ours: Iterable[Seen], unverified: Iterable[Seen]) -> dict[S
 
     Deleting a group removes its instances; terminating an instance removes the volumes that EC2 deletes with it. A
     group that stays needs its launch template and replaces terminated instances. Resources that an instance uses stay,
-    too.
+    too: its queue, the endpoint that leads to it, and the queue of its dead letters.
     """
     every = [one for one in ours if not one.going]
     reasons = {one: PROTECTED for one in every if one.evidence.protected}
@@ -197,9 +222,17 @@ def _stays_with(one: Seen, other: Seen) -> bool:
         return other.id in one.evidence.volumes
     if pair in ((Kind.LAUNCH_TEMPLATE, Kind.AUTO_SCALING_GROUP), (Kind.PLACEMENT_GROUP, Kind.AUTO_SCALING_GROUP)):
         return (one.run, one.cell, one.role) == (other.run, other.cell, other.role)
-    if pair == (Kind.SECURITY_GROUP, Kind.AUTO_SCALING_GROUP):
+    if pair == (Kind.SECURITY_GROUP, Kind.AUTO_SCALING_GROUP) or pair in _SERVE:
         return (one.run, one.cell) == (other.run, other.cell)
-    return other.kind is Kind.INSTANCE and _uses(other, one)
+    if pair == (Kind.QUEUE, Kind.QUEUE):
+        return one.name == names.dead_queue_name(other.run, other.cell)
+    return other.kind in (Kind.INSTANCE, Kind.ENDPOINT) and _uses(other, one)
+
+
+_SERVE = frozenset(
+    (served, worker) for served in (Kind.ENDPOINT, Kind.QUEUE) for worker in (Kind.AUTO_SCALING_GROUP, Kind.INSTANCE)
+)
+"""What serves the nodes of a cell, with what has nodes."""
 
 
 def _takes_along(one: Seen, other: Seen) -> bool:
@@ -207,10 +240,10 @@ def _takes_along(one: Seen, other: Seen) -> bool:
     return other.id in one.evidence.members | one.evidence.volumes
 
 
-def _uses(instance: Seen, one: Seen) -> bool:
-    """Checks whether an instance uses a security group, a placement group or a volume."""
+def _uses(user: Seen, one: Seen) -> bool:
+    """Checks whether an instance uses a security group, a placement group or a volume; or an endpoint the first."""
     if one.kind is Kind.SECURITY_GROUP:
-        return one.id in instance.evidence.security_groups
+        return one.id in user.evidence.security_groups
     if one.kind is Kind.PLACEMENT_GROUP:
-        return one.name == instance.evidence.placement_group
-    return one.kind is Kind.VOLUME and instance.id in one.evidence.instances
+        return one.name == user.evidence.placement_group
+    return one.kind is Kind.VOLUME and user.id in one.evidence.instances

@@ -45,11 +45,11 @@ class Evidence:
 
     Attributes:
         protected: whether it carries the tag ``troop:protected``.
-        vpc: id of the network of a security group.
+        vpc: id of the network of a security group or of an endpoint.
         profile: ARN of the instance profile of an instance.
         template: id of an instance's launch template, from the tag that only EC2 sets.
         volumes: ids of the volumes that EC2 deletes with an instance.
-        security_groups: ids of the security groups of an instance.
+        security_groups: ids of the security groups of an instance or of an endpoint.
         placement_group: name of the placement group of an instance.
         members: ids of the instances of a group.
         instances: ids of the instances that a volume is attached to.
@@ -78,7 +78,7 @@ class Seen:
         held: whether it belongs to something that must be removed first, such as a volume to an instance.
         created_at: None if AWS does not report it.
         expires_at: from its tag; None if that cannot be read.
-        role, instance_type, zone, purchase, disk: as in :class:`troop.bench.records.record.Resource`.
+        role, instance_type, zone, purchase, disk, zones: as in :class:`troop.bench.records.record.Resource`.
         evidence: facts that support or contradict the tags.
     """
 
@@ -96,6 +96,7 @@ class Seen:
     zone: str | None = None
     purchase: str | None = None
     disk: Disk | None = None
+    zones: int | None = None
     evidence: Evidence = Evidence()
 
     @property
@@ -110,19 +111,23 @@ def key_of(resource: Resource) -> tuple[str, str, Kind, str]:
 
 _ORDER = (
     *(Kind.AUTO_SCALING_GROUP, Kind.INSTANCE, Kind.VOLUME, Kind.LAUNCH_TEMPLATE),
-    *(Kind.PLACEMENT_GROUP, Kind.SECURITY_GROUP),
+    *(Kind.PLACEMENT_GROUP, Kind.QUEUE, Kind.ENDPOINT, Kind.SECURITY_GROUP),
 )
+_LAST = frozenset({Kind.PLACEMENT_GROUP, Kind.QUEUE, Kind.ENDPOINT, Kind.SECURITY_GROUP})
+"""Kinds that nodes use as long as they exist."""
 
 
 def removable(seen: Iterable[Seen]) -> list[Seen]:
     """Lists what can be removed now, in the order of removal.
 
     Groups go first, because they replace terminated instances; until its removal is requested, nothing that a group
-    uses is touched. Security groups and placement groups are last: they cannot be deleted while anything uses them.
+    uses is touched. Security groups and placement groups are last: they cannot be deleted while anything uses them. A
+    queue and its endpoint serve the last instance; the endpoint's interfaces use the security group until it is gone.
     """
     every = list(seen)
     launching = {(s.run, s.cell) for s in every if s.kind is Kind.AUTO_SCALING_GROUP and not s.going}
     working = {(s.run, s.cell) for s in every if s.kind in (Kind.AUTO_SCALING_GROUP, Kind.INSTANCE)}
+    reached = {(s.run, s.cell) for s in every if s.kind is Kind.ENDPOINT}
 
     def may_go(one: Seen) -> bool:
         cell = one.run, one.cell
@@ -130,7 +135,9 @@ def removable(seen: Iterable[Seen]) -> list[Seen]:
             return False
         if one.kind is Kind.AUTO_SCALING_GROUP:
             return True
-        return cell not in (working if one.kind in (Kind.PLACEMENT_GROUP, Kind.SECURITY_GROUP) else launching)
+        if one.kind is Kind.SECURITY_GROUP and cell in reached:
+            return False
+        return cell not in (working if one.kind in _LAST else launching)
 
     return sorted(filter(may_go, every), key=lambda one: (_ORDER.index(one.kind), one.id))
 
@@ -157,6 +164,7 @@ def unrecorded(seen: Iterable[Seen], recorded: Iterable[Resource], now: datetime
             purchase=one.purchase,
             started_at=one.created_at if one.kind is Kind.INSTANCE else None,
             disk=one.disk,
+            zones=one.zones,
         )
         for one in seen
         if one.key not in known or (_can_be_priced(one) and not _can_be_priced(known[one.key]))
@@ -164,7 +172,7 @@ def unrecorded(seen: Iterable[Seen], recorded: Iterable[Resource], now: datetime
 
 
 def _can_be_priced(one: Seen | Resource) -> bool:
-    return one.instance_type is not None or one.disk is not None
+    return one.instance_type is not None or one.disk is not None or one.zones is not None
 
 
 def vanished(recorded: Iterable[Resource], seen: Iterable[Seen], launching: Collection[Launch]) -> list[Resource]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from troop.bench.aws.tagged_resources import TaggedResources
+from troop.bench.aws.work_queues import WorkQueues
 from troop.bench.flows.inventory_reader import InventoryReader
 from troop.bench.removal.inventory import Site
 from troop.bench.wiring.store import runs
 from troop.shared.aws.clients import client
 from troop.shared.variables import Variable
+from troop.shared.wiring import environment
 from troop.shared.wiring.environment import settings, variable
 
 
 def tagged_resources() -> TaggedResources:
-    return TaggedResources(client("ec2"), client("autoscaling"), settings().deployment)
+    queues = WorkQueues(client("sqs"), environment.sleep)
+    return TaggedResources(client("ec2"), client("autoscaling"), queues, settings().deployment)
 
 
 def inventory_reader() -> InventoryReader:

@@ -9,8 +9,10 @@ from pathlib import Path
 from troop.bench.aws.backup_groups import BackupGroups
 from troop.bench.aws.fleets import Fleets
 from troop.bench.aws.service_roles import ServiceRoles
+from troop.bench.aws.work_queues import WorkQueues
 from troop.bench.flows.backup import Backup
 from troop.bench.flows.launching import Launching, Network
+from troop.bench.flows.queueing import Queueing
 from troop.bench.wiring.store import cell_store, runs
 from troop.shared.aws.clients import client
 from troop.shared.variables import Variable
@@ -21,6 +23,7 @@ from troop.shared.wiring.environment import settings, variable
 @cache
 def launching() -> Launching:
     ec2 = client("ec2")
+    fleets = Fleets(ec2, client("autoscaling"), client("ssm"), environment.sleep)
     return Launching(
         deployment=settings().deployment,
         tags=settings().tags,
@@ -28,12 +31,24 @@ def launching() -> Launching:
         profile=variable(Variable.NODE_PROFILE),
         role_id=variable(Variable.NODE_ROLE_ID),
         region=ec2.meta.region_name,
+        stage=os.environ.get(Variable.STAGE, ""),
         agent=Path(os.environ.get(Variable.AGENT_FILE, environment.CODE / "agent.pyz")),
         runs=runs(),
         store=cell_store(),
-        fleets=Fleets(ec2, client("autoscaling"), client("ssm"), environment.sleep),
+        fleets=fleets,
         roles=ServiceRoles(client("iam"), environment.sleep),
+        queueing=_queueing(fleets) if settings().queues else None,
         clock=environment.now,
+    )
+
+
+def _queueing(fleets: Fleets) -> Queueing:
+    return Queueing(
+        fleets,
+        WorkQueues(client("sqs"), environment.sleep),
+        region=fleets.ec2.meta.region_name,
+        account=variable(Variable.NODE_PROFILE),
+        key=os.environ.get(Variable.DATA_KEY) or None,
     )
 
 

@@ -9,17 +9,13 @@ from enum import StrEnum
 
 from troop.chaos import health
 from troop.shared import metrics
-from troop.shared.metrics import DIMENSION, NAMESPACE
+from troop.shared.metrics import CHECK, DIMENSION, FLEET, NAMESPACE
 
 FORM = "Namespace/Metric{Dimension=value,...}"
 
 AVERAGE, MINIMUM, MAXIMUM = "Average", "Minimum", "Maximum"
 PLAIN = frozenset({"SampleCount", AVERAGE, "Sum", MINIMUM, MAXIMUM})
 """The statistics that an alarm takes by their name; others are extended ones, such as p99."""
-
-FLEET_HEALTH = "FleetHealth"
-FLEET, CHECK = "fleet", "check"
-"""The metric of the checks of a fleet's nodes, and its dimensions beside the deployment."""
 
 OWN: Mapping[str, metrics.Metric] = {
     health.UNITS_UNRECOVERED: metrics.Metric.UNITS_UNRECOVERED,
@@ -64,7 +60,7 @@ class Metric:
     @property
     def is_health(self) -> bool:
         """Whether it has the values of checks."""
-        return self.namespace == NAMESPACE and self.name in {FLEET_HEALTH, *OWN.values()}
+        return self.namespace == NAMESPACE and self.name in {metrics.Metric.FLEET_HEALTH, *OWN.values()}
 
     @property
     def usual_side(self) -> Side:
@@ -94,7 +90,7 @@ def check_metric(check: str, deployment: str, fleet: str | None) -> Metric:
     """
     own = (DIMENSION, deployment)
     if fleet is not None:
-        return Metric(NAMESPACE, FLEET_HEALTH, (own, (FLEET, fleet), (CHECK, check)))
+        return Metric(NAMESPACE, metrics.Metric.FLEET_HEALTH.value, (own, (FLEET, fleet), (CHECK, check)))
     if check in OWN:
         return Metric(NAMESPACE, OWN[check].value, (own,))
     raise BadNameError(

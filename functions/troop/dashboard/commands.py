@@ -90,6 +90,9 @@ class Shell:
     def stop(self, run: str, *, standing: bool = False) -> Command | None:
         return self.line(*(("fleet", "down") if standing else ("bench", "stop")), names=(run,))
 
+    def jobs(self, fleet: str) -> Command | None:
+        return self.line("fleet", "jobs", names=(fleet,))
+
     def scale(self, fleet: str, role: str, count: int) -> Command | None:
         return self.line("fleet", "scale", "--role", role, "--count", str(count), names=(fleet,))
 

@@ -16,8 +16,10 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from troop.bench.definition.living import Grade
 from troop.bench.definition.money import shown
 from troop.bench.definition.names import report_key
+from troop.bench.definition.standing import Standing
 from troop.bench.records.live_view import OLD_SECONDS
 from troop.bench.records.record import RunStatus
 from troop.chaos.decisions import TERMINATE
@@ -65,11 +67,14 @@ _TEMPLATES: Mapping[type[Any], tuple[str, int]] = {
 """Each view's template by name, and the pixels that its table needs. In a narrower widget, rows are stacked as blocks.
 """
 
+MOST_CHECKS = 5
+"""The most checks of a role that a widget shows, the worst ones."""
+
 _TONES = {
-    "good": {Status.RECOVERED, RunStatus.SUCCEEDED, VerdictValue.HELD},
-    "bad": {Status.UNRECOVERED, RunStatus.FAILED, VerdictValue.BROKEN},
+    "good": {Status.RECOVERED, RunStatus.SUCCEEDED, VerdictValue.HELD, Grade.OK},
+    "bad": {Status.UNRECOVERED, RunStatus.FAILED, VerdictValue.BROKEN, Grade.FAIL},
     "busy": {*OPEN, RunStatus.ADMITTED, RunStatus.RUNNING, RunStatus.STOPPING},
-    "odd": {Status.ABANDONED, RunStatus.PARTIAL, VerdictValue.UNKNOWN},
+    "odd": {Status.ABANDONED, RunStatus.PARTIAL, VerdictValue.UNKNOWN, Grade.WARN},
 }
 
 
@@ -107,6 +112,10 @@ class Frame:
     def report(self, run: str) -> str | None:
         """Returns the console's address of a run's report. It is not signed: a user needs permission to open it."""
         return self.console.object(self.results, report_key(run)) if self.results else None
+
+    def repaired(self, fleet: Standing) -> int:
+        """Returns the number of a fleet's repairs in the last hour."""
+        return sum(repair.at > self.now - timedelta(hours=1) for repair in fleet.repairs)
 
     @property
     def soon(self) -> date:
@@ -206,6 +215,7 @@ def _templates() -> Environment:
         "SHOWS": SHOWS,
         "KINDS": KINDS,
         "OLD_SECONDS": OLD_SECONDS,
+        "MOST_CHECKS": MOST_CHECKS,
         "STATUSES": [status.value for status in Status],
         "VERDICTS": [value.value for value in VerdictValue],
         "in_words": in_words,

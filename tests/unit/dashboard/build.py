@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
+from troop.bench.definition.living import Grade, MergedCheck, Queue, Repair, RoleDigest, WorkSample
 from troop.bench.definition.standing import Counts, Standing
 from troop.bench.money.costs import Cost
 from troop.bench.records.live_view import CellView, Figures, LiveView, OperationFigures, RoleView, Watched
@@ -252,7 +253,23 @@ def runs_view(**parameters: Any) -> RunsView:
 
 
 def fleets_view() -> RunsView:
-    standing = Standing({"workers": 500}, seen={"workers": Counts(498, 2, 0, 490, 0)})
+    checks = (
+        MergedCheck("latency", Grade.FAIL, 5, ("i-1", "i-2"), detail="p99 is above the limit", todo="look at the log"),
+        MergedCheck("disk", Grade.WARN, 1, ("i-3",), detail="81 % full", todo="delete old files"),
+        MergedCheck("answer", Grade.OK, 484),
+    )
+    standing = Standing(
+        {"workers": 500},
+        seen={"workers": Counts(498, 2, 0, 490, 0)},
+        queue=Queue(),
+        digest={"workers": RoleDigest(484, 1, 5, 3, draining=2, checks=checks)},
+        work=WorkSample(NOW - timedelta(minutes=1), 10_000, 1800, 78, 2, 185),
+        repairs=tuple(
+            Repair(f"r{n}", f"i-{n}", "workers", "replace", NOW - timedelta(minutes=minutes))
+            for n, minutes in enumerate((90, 50, 2))
+        ),
+        withheld={"workers": "its work needs 600 nodes, but limits allow 500"},
+    )
     fleet = run(RunStatus.RUNNING, 70, name="spot-workers", cells=1, nodes=500, standing=standing)
     return RunsView(request("runs", kind="fleets"), True, [RunRow(fleet, 498)])
 

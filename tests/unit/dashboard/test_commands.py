@@ -147,7 +147,7 @@ def test_each_view_shows_the_commands_that_make_its_changes() -> None:
     assert paths["unit"] == {"opt-out", "opt-in", "set", "why"}
     assert paths["live"] == {"bench watch", "bench stop"}
     assert paths["runs"] == {"bench status", "bench stop", "bench results"}
-    assert paths["fleets"] == {"fleet status", "fleet scale", "fleet down"}
+    assert paths["fleets"] == {"fleet status", "fleet jobs", "fleet scale", "fleet down"}
 
 
 def _lines(text: str) -> list[str]:

@@ -244,7 +244,25 @@ def test_latest_decision_of_each_unit_and_every_termination_are_shown() -> None:
         ),
         ("unit", ["With probability 0.05 per business day", "Next possible hit:", "probability: — → 0.05"]),
         ("runs", ["58 of 60 a cell", "$12.50 expected", "$11.94", "plus items without a price", "opens the console"]),
-        ("fleets", ["498 of 500", "spot-workers", "2d 22h so far"]),
+        (
+            "fleets",
+            [
+                "498 of 500",
+                "spot-workers",
+                "2d 22h so far",
+                "fail workers: 484 ok, 1 warn, 5 fail, 3 silent, 2 draining",
+            ],
+        ),
+        ("fleets", ["fail latency: p99 is above the limit 5 nodes, such as i-1", "Act now: look at the log"]),
+        (
+            "fleets",
+            ["warn disk: 81 % full 1 node, such as i-3", "To do: delete old files", "2 repairs in the last hour"],
+        ),
+        (
+            "fleets",
+            ["workers do not grow: its work needs 600 nodes", "8,120 of 10,000 tasks done, 1,800 waiting, 78 in work"],
+        ),
+        ("fleets", ["2 dead", "the oldest waits for 3m 05s"]),
         (
             "live",
             [

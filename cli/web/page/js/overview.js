@@ -7,6 +7,7 @@ import { ENOUGH, trend } from "./charts.js";
 import { ask, once } from "./dialogs.js";
 import { badge, fill, flash, h, headline, kept, link, name, problem, refreshButton, skeleton, table } from "./dom.js";
 import { ending, recoveredAfter, verdictOf } from "./event_words.js";
+import { findings } from "./fleets.js";
 import { ago, loaded, loadedLine, stamp } from "./freshness.js";
 import { clock, count, day as shortDay, eventAddress, hour, kind, moment, money, sentence, soon, stateKind, timed, unitAddress, unitOf, words } from "./format.js";
 import { awaitsVerdict, inFlight, recoversFrom } from "./stages.js";
@@ -113,7 +114,7 @@ export async function show(main, signal) {
   }
 
   const places = [
-    [["health", "units"], urgent, drawUrgent],
+    [["health", "units", "benchmarks"], urgent, drawUrgent],
     [["tick"], tick, drawTick],
     [["today"], tiles.today, () => tile("today", ["today"], () => todayContent(state.today))],
     [["ahead", "units"], tiles.next, () => tile("next", ["ahead"], () => nextContent(state.ahead, state.units.value?.odds))],
@@ -152,6 +153,7 @@ export async function show(main, signal) {
       ...lost.map((unit) => [1, () => left(unit, Date.parse(units.now), putBack)]),
       ...weakened.map((unit) => [3, () => weak(unit)]),
       ...bad.map((unit) => [4, () => malformed(unit)]),
+      ...(state.benchmarks.value?.fleets ?? []).flatMap((fleet) => findings(fleet, true)).map((item) => [2, () => item]),
     ].sort(([one], [other]) => one - other);
     const waiting = health.value === null && !health.error && health.pending;
     fill(

@@ -22,6 +22,7 @@ from cli.web.page_benchmarks import PageBenchmarks
 from cli.web.page_server import PageServer
 from cli.web.proxy import HOST
 from tests.unit.cli.conftest import FakeApi, event
+from tests.unit.cli.living import HEALTH, WITHHELD, WORK
 from troop.chaos.facts import Account, Switch
 from troop.chaos.units import unit_to_url
 from troop.shared import moments
@@ -68,6 +69,14 @@ def run(**more: Any) -> dict[str, Any]:
         "cells": 2,
         "nodes": 9,
     } | more
+
+
+def living_fleet(**more: Any) -> dict[str, Any]:
+    """Returns a fleet whose nodes report, and that has a queue, as in GET /fleets."""
+    role = {"role": "workers", "desired": 15, "in_service": 15, "ready": 15, "failed": 0, "starting": 0, "leaving": 0}
+    fields = {key: value for key, value in run(status="RUNNING", ended_at=None, cost=None).items() if key != "run"}
+    life = {"health": HEALTH, "work": WORK, "repaired": 3, "withheld": WITHHELD}
+    return fields | {"fleet": RUN, "name": "night-workers", "roles": [role]} | life | more
 
 
 def line(view: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from tests import accessibility
 from tests.patience import PAGE_PATIENCE_MS
 from tests.unit.cli.conftest import change, event
 from tests.unit.cli.web.page.conftest import SETTLED, Looking
-from tests.unit.cli.web.page_world import RUN, World, cell, live_answer, live_cell, run, termination
+from tests.unit.cli.web.page_world import RUN, World, cell, live_answer, live_cell, living_fleet, run, termination
 
 OTHER = "20261122-080000-0badcafe"
 RUNNING = "20261123-080000-0badcafe"
@@ -121,6 +121,7 @@ def world(world: World) -> World:
         },
         RUN: {"run": run(), "cells": [cell(1, "n3"), cell(2, "n6")], "resources": []},
     }
+    world.fleets = [living_fleet()]
     world.live = live_answer(live_cell())
     return world
 

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from cli.client.api import Answer
 from tests.unit.cli.web.page.conftest import Looking
-from tests.unit.cli.web.page_world import NOW, RUN, World, cell, run, schedule
+from tests.unit.cli.web.page_world import NOW, RUN, World, cell, living_fleet, run, schedule
 from troop.shared import moments
 
 GOING = "20261123-090000-aaaaaaaa"
@@ -180,6 +180,49 @@ def test_standing_fleets_are_listed_with_their_nodes_and_their_end(looking: Look
     row = page.get_by_role("region", name="Standing fleets").get_by_role("row", name=re.compile("night-workers"))
     for words in ("workers 3 of 5", "21 Nov 2026, 19:03:12 UTC", "$1.31"):
         expect(row).to_contain_text(words)
+
+
+def test_a_fleet_shows_its_health_with_what_to_do_and_its_work(looking: Looking) -> None:
+    looking.world.fleets = [
+        living_fleet(),
+        living_fleet(fleet="20261121-150000-bbbbbbbb", name="calm", health=[], work=None),
+    ]
+    page = looking.go("benchmarks")
+    row = page.get_by_role("row", name=re.compile("night-workers"))
+    for words in (
+        "fail workers 8 ok, 1 warn, 5 fail, 1 silent, 2 draining",
+        "3 repairs in the last hour",
+        "workers do not grow: its work needs",
+    ):
+        expect(row).to_contain_text(words)
+    for words in (
+        "8,120 of 10,000 done",
+        "1,800 waiting, 78 in work",
+        "2 dead",
+        "the oldest waits for 3m 05s; 4,211 an hour",
+    ):
+        expect(row).to_contain_text(words)
+    section = page.get_by_role("region", name="Standing fleets")
+    items = section.get_by_role("listitem")
+    expect(items).to_have_count(2)
+    expect(items.nth(0)).to_contain_text(
+        "fail night-workers, workers, latency: p99 is above the limit (252, should be 200)."
+    )
+    expect(items.nth(0)).to_contain_text("look at the log of the server. Nodes: i-1, i-2, i-3, 2 more.")
+    expect(items.nth(0)).to_contain_text(f"troop fleet status {RUN}")
+    expect(items.nth(1)).to_contain_text("warn night-workers, workers, disk: 81 % full (81, should be 80).")
+    expect(items.nth(1)).to_contain_text("delete old files. Nodes: i-0abc.")
+    expect(page.get_by_role("row", name=re.compile("calm"))).not_to_contain_text("ok")
+
+
+def test_the_overview_shows_checks_of_fleets_that_need_a_person(looking: Looking) -> None:
+    looking.world.fleets = [living_fleet()]
+    page = looking.go("")
+    urgent = page.get_by_role("region", name="What needs a person")
+    expect(urgent.get_by_role("listitem").filter(has_text="latency")).to_contain_text(
+        "look at the log of the server", ignore_case=True
+    )
+    expect(urgent).not_to_contain_text("81 % full")
 
 
 def test_a_fleet_shows_how_its_nodes_were_bought_and_what_spot_saved(looking: Looking) -> None:

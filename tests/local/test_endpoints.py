@@ -226,10 +226,12 @@ def test_a_deleted_endpoint_holds_its_security_group_for_a_while(endpoints: Endp
 
 
 def test_the_service_of_an_endpoint_is_described_with_its_zones(endpoints: Endpoints) -> None:
-    answer = endpoints.ec2.describe_vpc_endpoint_services(ServiceNames=[SERVICE])
-    (service,) = answer["ServiceDetails"]
-    assert [one["ServiceType"] for one in service["ServiceType"]] == ["Interface"]
-    assert {"us-east-1a", "us-east-1b", "us-east-1c"} <= set(service["AvailabilityZones"])
+    by_name = [{"Name": "service-name", "Values": [SERVICE, f"cn.{SERVICE}"]}]
+    for parameters in ({"ServiceNames": [SERVICE]}, {"Filters": by_name}):
+        (service,) = endpoints.ec2.describe_vpc_endpoint_services(**parameters)["ServiceDetails"]
+        assert [one["ServiceType"] for one in service["ServiceType"]] == ["Interface"]
+        assert service["PrivateDnsName"] == "sqs.us-east-1.amazonaws.com"
+        assert {"us-east-1a", "us-east-1b", "us-east-1c"} <= set(service["AvailabilityZones"])
 
 
 def test_endpoints_are_not_changed_here(endpoints: Endpoints) -> None:

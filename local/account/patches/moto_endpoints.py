@@ -14,7 +14,7 @@ from typing import Any
 from ministack.core import iam_evaluator
 from moto.core.responses import ActionResult
 from moto.ec2.exceptions import EC2ClientError
-from moto.ec2.models.vpcs import VPCEndPoint
+from moto.ec2.models.vpcs import VPCBackend, VPCEndPoint
 from moto.ec2.responses import EC2Response
 from moto.ec2.utils import generic_filter, random_vpc_ep_id
 
@@ -107,6 +107,11 @@ def apply(delays: Delays) -> None:
     @wrap(EC2Response, "create_vpc_endpoint")
     def create(original: Callable[..., Any], self: Any) -> Any:
         return _create(self, delays) if self._get_param("VpcEndpointType") == INTERFACE else original(self)
+
+    @wrap(VPCBackend, "describe_vpc_endpoint_services")
+    def services(original: Callable[..., Any], self: Any, *, filters: list[dict[str, Any]], **others: Any) -> Any:
+        """Lists services; moto looks for the values of a filter under another name than its own parser's."""
+        return original(self, filters=[{"Value": one.get("Values", []), **one} for one in filters], **others)
 
     def delete(self: Any) -> ActionResult:
         backend, unsuccessful = self.ec2_backend, []

@@ -94,7 +94,7 @@ storage: .venv/.ready node_modules/.ready  ## measure a volume, RAID-0 and a cac
 faults: setup  ## inject every fault into real kernels by a deployed Troop, and measure how each ends (half an hour; Debian's user-mode-linux, stress-ng, iptables); ARGS='--only TEXT'
 	@$(BIN)/python -m local.faults $(ARGS)
 
-perf: setup  ## measure deciding, a tick over 10,000 groups, how exactly recoveries are known, a benchmark of 348 nodes, large reports, comparisons of benchmarks, change points, windows before faults, a year of nights, a million of JMeter's samples, pages of events, the report of a period, the views of the page, refusals of large requests, running summaries, the reader of s3-range-read, the application of web-scale, cold starts, the start of the command (half an hour)
+perf: setup  ## measure deciding, a tick over 10,000 groups, how exactly recoveries are known, a benchmark of 348 nodes, large reports, comparisons of benchmarks, change points, windows before faults, a year of nights, a million of JMeter's samples, pages of events, the report of a period, the views of the page, refusals of large requests, running summaries, the reader of s3-range-read, the application of web-scale, cold starts, the start of the command, 10,000 tasks of workers a third of whose nodes are lost (half an hour)
 	@$(BIN)/python -m perf.decide
 	@$(BIN)/python -m perf.cold_start
 	@$(BIN)/python -m perf.command
@@ -115,6 +115,7 @@ perf: setup  ## measure deciding, a tick over 10,000 groups, how exactly recover
 	@$(BIN)/python -m perf.recorder
 	@$(BIN)/python -m perf.live
 	@$(BIN)/python -m perf.s3_reader
+	@$(BIN)/python -m perf.lost_workers
 	@command -v wrk >/dev/null && $(BIN)/python -m perf.web_app || echo "perf.web_app: skipped, it needs wrk, Go and memcached"
 
 HISTORIES ?= 1000000

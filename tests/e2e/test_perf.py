@@ -24,6 +24,10 @@ SMALL = {
     "history_page": ("--series 3 --nights 30", r"\n +3 +30 +\d"),
     "jmeter": ("--samples 2000 --pairs 1 --alone", r"Troop's collector +[\d.]+"),
     "live": ("--operations 1 --repeat 1", r"\n +1 +[\d.]+"),
+    "lost_workers": (
+        "--tasks 1000 --poison 4 --nodes 9 --seconds 0.01 --lease 15",
+        r"\nno task is lost, and each result stands once\n",
+    ),
     "merge": ("--drivers 2 --seconds 10 --most 1000 --repeat 1 --pairs 0", r"\n +1,000 +\d+"),
     "model": ("--histories 2 --workers 1", r"terminated by shutdown"),
     "page": ("--units 20 --delay 0", r"\nunits/unit-0000 +\d+ kB"),

@@ -16,7 +16,7 @@ from typing import Callable
 from agent import boot as boots
 from agent import metadata
 from agent.errors import AgentError, Lost
-from agent.expiry import Expiry, shut_down
+from agent.expiry import ORDER_SECONDS, Expiry, shut_down
 from agent.log import about, say
 from agent.place import Place
 from agent.session import Session
@@ -35,7 +35,7 @@ def main() -> int:
         os.environ.setdefault("HOME", str(path.parent))  # cloud-init runs user data without HOME
         os.environ["AWS_DEFAULT_REGION"] = boot.region
         _open_files()
-        expiry = Expiry(boot.expires_at)
+        expiry = Expiry(boot.expires_at, least=ORDER_SECONDS if boot.standing else 0.0)
         signal.signal(signal.SIGTERM, _ended)
         signal.signal(signal.SIGINT, _ended)
         expiry.start()
@@ -45,6 +45,7 @@ def main() -> int:
         session = Session(
             Place(path.parent, boot, identity),
             Store(boot.bucket, boot.region),
+            expiry,
         )
         if sys.argv[2:] == [REBOOTED]:
             return _reported(session.report_reboot)
@@ -78,8 +79,11 @@ def _run(session: Session) -> int:
 
 def _ended_with(session: Session) -> int:
     try:
-        return 0 if session.run() else 1
+        if session.run():
+            return 0
+        session.leave()
     except Lost as lost:
+        session.leave()
         _report(session, str(lost))
     except AgentError as error:
         _report(session, str(error), FAILED)

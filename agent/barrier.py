@@ -62,6 +62,7 @@ class Release:
         start_up_seconds: before the common start, in which the script starts.
         faults: on nodes of the cell.
         step_seconds: of the steps in which scripts store times; None for as long as they choose.
+        repair: the id of the repair for which an application is restarted; None for all else.
     """
 
     script: str
@@ -75,6 +76,7 @@ class Release:
     start_up_seconds: float = 0.0
     faults: tuple[Fault, ...] = ()
     step_seconds: int | None = None
+    repair: str | None = None
 
     def includes(self, role: str, rank: int) -> bool:
         """Checks whether a node takes part."""

@@ -19,7 +19,10 @@ class Boot:
     Attributes:
         bucket: the results bucket.
         role_id: id of the nodes' IAM role; "" for none.
-        expires_at: seconds since 1970; Troop then removes everything that is left of the run.
+        expires_at: seconds since 1970; Troop then removes everything that is left of the run. A standing fleet may
+            be extended later, as its orders say.
+        deployment, stage: of Troop; "" for none.
+        standing: whether the run is a standing fleet.
     """
 
     bucket: str
@@ -30,6 +33,9 @@ class Boot:
     agent_sha256: str
     expires_at: float
     role_id: str = ""
+    deployment: str = ""
+    stage: str = ""
+    standing: bool = False
 
 
 def read(path: Path) -> Boot:
@@ -43,8 +49,11 @@ def read(path: Path) -> Boot:
         if document["format"] != FORMAT:
             raise ValueError(f"the format is {document['format']!r}: must be {FORMAT}")
         bucket, region, run, cell, role, sha256 = (str(document[name]) for name in _TEXTS)
+        role_id, deployment, stage = (str(document.get(name, "")) for name in ("role_id", "deployment", "stage"))
         return Boot(
-            bucket, region, run, cell, role, sha256, float(document["expires_at"]), str(document.get("role_id", ""))
+            *(bucket, region, run, cell, role, sha256),
+            float(document["expires_at"]),
+            *(role_id, deployment, stage, bool(document.get("standing"))),
         )
     except (OSError, *UNREADABLE) as error:
         raise AgentError(f"cannot read {path}: {error!r}") from None

@@ -26,6 +26,29 @@ class Setup:
 
 
 @dataclass(frozen=True)
+class Health:
+    """Where the application of a standing fleet's node answers for its health; durations in seconds.
+
+    Attributes:
+        grace: the time after the node is ready in which failures do not count.
+    """
+
+    port: int
+    path: str
+    every: float
+    timeout: float
+    grace: float
+
+
+@dataclass(frozen=True)
+class Work:
+    """The work that a node must do in each so many seconds, as its counter shows."""
+
+    at_least: float
+    every: float
+
+
+@dataclass(frozen=True)
 class Definition:
     """The benchmark for one role.
 
@@ -38,6 +61,8 @@ class Definition:
         artifacts: SHA-256 by name.
         standing: whether the node does not wait for others, but sets itself up and stays.
         setup: the phases that such a node runs.
+        queue: whether the fleet has a queue of tasks.
+        restart: the script that restarts the application; None for none.
         ranks: whether it has a rank, for which it waits before.
         has_targets: whether the role has targets, which a further object describes.
         read_volumes: device names of the volumes that the node reads whole before it registers.
@@ -51,6 +76,10 @@ class Definition:
     artifacts: Mapping[str, str]
     standing: bool = False
     setup: tuple[Setup, ...] = ()
+    queue: bool = False
+    health: Health | None = None
+    work: Work | None = None
+    restart: Setup | None = None
     ranks: bool = False
     read_volumes: tuple[str, ...] = ()
     has_targets: bool = False
@@ -62,6 +91,11 @@ class Definition:
     def methods(self) -> frozenset[str]:
         """All methods of planned faults."""
         return frozenset().union(*self.faults.values())
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether the node reports its health and its work."""
+        return self.standing and (self.queue or self.health is not None or self.work is not None)
 
 
 def read(path: Path, role: str) -> Definition:
@@ -81,6 +115,7 @@ def read(path: Path, role: str) -> Definition:
             standing=standing,
             faults={step: methods(one, role) for one in phases if methods(one, role) for step in executions(one)},
             setup=tuple(_setup(phase) for phase in phases if role in phase["roles"]) if standing else (),
+            **(_watch(document, role) if standing else {}),
             ranks=bool(document.get("ranks")),
             parameters=dict(document.get("parameters") or {}),
             files=tuple(_inside(name) for name in document.get("files") or ()),
@@ -133,6 +168,26 @@ def _most(search: Mapping[str, Any]) -> int:
 def _read_volumes(document: Mapping[str, Any], role: str) -> tuple[str, ...]:
     volumes = document.get("fleets", {}).get(role, {}).get("volumes", ())
     return tuple(str(volume["device"]) for volume in volumes if volume.get("initialize") == READ)
+
+
+RESTART = "restart"
+"""The name of the phase in which the application is restarted."""
+_RESTART_SECONDS = 600.0
+"""The time limit of a restart in a fleet without a setup."""
+
+
+def _watch(document: Mapping[str, Any], role: str) -> dict[str, Any]:
+    """Returns how a node of a standing fleet is watched."""
+    fleet = document.get("fleets", {}).get(role, {})
+    health, work, script = fleet.get("health"), fleet.get("work"), (fleet.get("heal") or {}).get("script")
+    limit = max((float(phase["timeout"]) for phase in document["phases"]), default=_RESTART_SECONDS)
+    times = ("every", "timeout", "grace")
+    return {
+        "queue": bool(document.get("queue")),
+        "health": health and Health(int(health["port"]), str(health["path"]), *(float(health[one]) for one in times)),
+        "work": work and Work(float(work["at_least"]), float(work["every"])),
+        "restart": script and Setup(RESTART, _inside(script), limit),
+    }
 
 
 def _setup(phase: Mapping[str, Any]) -> Setup:

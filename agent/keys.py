@@ -54,6 +54,22 @@ class Keys:
     def fault(self, step: str, node: str) -> str:
         return f"{self._cell}faults/{step}/{self._writer}{node}.json"
 
+    @property
+    def queue(self) -> str:
+        return f"{self._cell}queue.json"
+
+    @property
+    def orders(self) -> str:
+        return f"{self._cell}orders.json"
+
+    @property
+    def work_results(self) -> str:
+        """The beginning of the keys of results that workers deliver."""
+        return f"{self._run}results/"
+
+    def report(self, node: str) -> str:
+        return f"{self._cell}reports/{self._writer}{node}.json"
+
     def live(self, node: str) -> str:
         return f"{self._cell}live/{self._writer}{node}.json"
 

@@ -137,7 +137,7 @@ def _added_up(paths: Iterable[Path], since: int) -> tuple[int, int, dict[str, Li
 
 
 class OwnObject:
-    """An object in the results bucket that the node replaces from time to time, such as its running summary.
+    """An object in the results bucket that the node replaces, or reads, from time to time, such as its running summary.
 
     Args:
         store: returns the node's credentials; called at the first upload.
@@ -156,16 +156,29 @@ class OwnObject:
             OSError, http.client.HTTPException: S3 did not answer, or refused.
             CredentialsError: the node has no credentials.
         """
+        self._web.close()  # S3 has closed a connection that was silent for so long
+        self._ask("PUT", {"content-type": "application/json"}, body)
+
+    def get(self) -> bytes:
+        """Returns the document, which somebody else may write, with one try.
+
+        Raises:
+            OSError, http.client.HTTPException: S3 did not answer, or refused.
+            CredentialsError: the node has no credentials.
+        """
+        return self._ask("GET", {})
+
+    def _ask(self, method: str, headers: dict[str, str], body: bytes = b"") -> bytes:
         if self._store is None or self._signer is None:
             self._store = self._new_store()
             self._signer = Signer(self._store.current, self._boot.region)
         address = self._address
         path = address.path(self._key)
-        headers = {"host": address.host, "content-type": "application/json"}
-        signed = self._signer.headers("PUT", path, "", headers, hashlib.sha256(body).hexdigest())
+        every = {"host": address.host, **headers}
+        signed = self._signer.headers(method, path, "", every, hashlib.sha256(body).hexdigest())
         scheme = "https" if address.is_tls else "http"
-        self._web.close()  # S3 has closed a connection that was silent for so long
-        answer = self._web.ask(f"{scheme}://{address.host}{path}", "PUT", signed, body)
+        answer = self._web.ask(f"{scheme}://{address.host}{path}", method, signed, body or None)
         if answer.status != 200:
             self._store.refused(answer.body.partition(b"<Code>")[2].partition(b"<")[0].decode("ascii", "replace"))
             raise OSError(f"S3 answered {answer.status} {answer.body[:200]!r}")
+        return answer.body

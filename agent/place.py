@@ -43,6 +43,11 @@ class Place:
         return self.home / "shared"
 
     @property
+    def work(self) -> Path:
+        """The folder by which the agent and a fleet's workers know of each other."""
+        return self.home / "work"
+
+    @property
     def parameters(self) -> Path:
         return self.home / "parameters.json"
 
@@ -103,16 +108,20 @@ class Place:
             "ARTIFACTS": str(self.artifacts),
             "DATA": self.data,
             "SHARED": str(self.shared),
+            "DEPLOYMENT": self.boot.deployment,
+            "STAGE": self.boot.stage,
             "RESULTS": str(self.results(phase)),
             "WARM_UP_SECONDS": f"{release.warm_up_seconds:.6g}",
             "MEASURED_SECONDS": f"{release.measured_seconds:.6g}",
             "START_AT": f"{start_at:.6f}",
             "MEASURED_FROM": f"{start_at + release.warm_up_seconds:.6f}",
         }
-        only_with_faults = {
+        only_sometimes = {
             "STEP_SECONDS": release.step_seconds,
             "FAULT": fault,
+            "REPAIR": release.repair,
+            "WORK": self.work if self.work.is_dir() else None,
         }
-        variables.update({name: str(value) for name, value in only_with_faults.items() if value is not None})
+        variables.update({name: str(value) for name, value in only_sometimes.items() if value is not None})
         path = os.pathsep.join(part for part in (str(CODE), os.environ.get("PYTHONPATH")) if part)
         return {**os.environ, **{f"TROOP_{name}": value for name, value in variables.items()}, "PYTHONPATH": path}

@@ -29,6 +29,7 @@ awaiting = threading.Lock()
 _PR_SET_CHILD_SUBREAPER = 36
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _PAUSE = 0.01
+_ENDS = 0.1
 _WAITED_FOR = 0.05
 """Seconds in which the agent waits for an own child that has ended."""
 _ZOMBIE, _STOPPED = "ZX", "Tt"
@@ -43,6 +44,15 @@ class Process:
     session: int
     state: str
     name: str
+
+
+def notify_main(number: signal.Signals) -> None:
+    """Sends a signal to the agent's main thread, whose wait it interrupts. A signal for the process may reach another
+    thread.
+    """
+    main = threading.main_thread().ident
+    assert main is not None
+    signal.pthread_kill(main, number)
 
 
 def adopt() -> None:
@@ -95,6 +105,24 @@ def kill() -> None:
         FaultError: there is none, or some do not end.
     """
     _signal_until_none(signal.SIGKILL, lambda _: True, "do not end")
+
+
+def end(seconds: float) -> bool:
+    """Asks them to end, and waits for that, for so many seconds at most. Returns whether none is left.
+
+    Each gets one signal: a worker may take its time to hand back what it has.
+    """
+    until, notified = time.monotonic() + seconds, set[int]()
+    while there := left():
+        for one in there:
+            if one.pid not in notified:
+                notified.add(one.pid)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(one.pid, signal.SIGTERM)
+        if time.monotonic() > until:
+            return False
+        time.sleep(_ENDS)
+    return True
 
 
 def pause() -> None:

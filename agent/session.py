@@ -13,18 +13,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable
 
-from agent import block_devices, faults
+from agent import block_devices, faults, processes
 from agent import definition as definitions
 from agent.barrier import Address, Release, Waiter
 from agent.clock import ClockWatch
-from agent.definition import Definition
-from agent.errors import AgentError
+from agent.command import Command, line_for
+from agent.definition import Definition, Setup
+from agent.errors import UNREADABLE, AgentError, Lost
+from agent.expiry import Expiry
 from agent.faults import Victim
+from agent.health_watch import HealthWatch
 from agent.initialization import read_whole
+from agent.keeper import Keeper
 from agent.keys import Keys
 from agent.live import OwnObject
 from agent.log import about, say
 from agent.nvme import Volumes
+from agent.output import BoundedOutput
 from agent.phase import Done, blank, perform
 from agent.place import Place
 from agent.roster import rank_in, seat_in
@@ -42,7 +47,13 @@ ROSTER_TRIES = 60
 SEAT_SECONDS, ROSTER_SECONDS = 3.0, 10.0
 """Seconds between two looks for a rank, and at the roster later, in a standing fleet with ranks."""
 STAYING = 3600.0
-"""Seconds of one sleep of a standing fleet's node; a signal ends it."""
+"""Seconds of one wait of a standing fleet's node; a signal ends it."""
+NOTICE_SECONDS, LEAVE_SECONDS = 90.0, 20.0
+"""Seconds that processes of scripts have to end after spot's notice, of 120, and otherwise."""
+HAND_BACK_SECONDS = 2.5
+"""Seconds before these processes are asked to end, in which the threads of workers hand their tasks back."""
+TIMED_OUT_CODE, CANNOT_RUN_CODE = 124, 126
+"""Codes of a restart whose script took too long, or could not be run, as shells have them."""
 
 
 class Session:
@@ -50,8 +61,9 @@ class Session:
     there is none.
     """
 
-    def __init__(self, place: Place, store: Store, sleep: Callable[[float], None] = time.sleep) -> None:
-        self._place, self._store, self._sleep = place, store, sleep
+    def __init__(self, place: Place, store: Store, expiry: Expiry, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._place, self._store, self._expiry, self._sleep = place, store, expiry, sleep
+        self._keeper: Keeper | None = None
         self._keys = Keys(place.boot.run, place.boot.cell, place.boot.role_id)
         self._watch = ClockWatch()
         self._waiter = Waiter(store, self._watch, sleep)
@@ -228,7 +240,7 @@ class Session:
 
         Registration after the setup distinguishes ready nodes from running ones.
         """
-        roster = Address(self._store, self._keys.roster)
+        roster, keeper = Address(self._store, self._keys.roster), self._begin_keeping(definition)
         if definition.ranks:
             self._rank = self._await_seat(roster)
         for setup in definition.setup:
@@ -245,10 +257,100 @@ class Session:
         self._register(definition)
         self._registered = True
         say("ready; waiting until the fleet ends")
+        if keeper.is_watched:
+            keeper.serve(self._watch_health(definition, keeper))
         while True:
-            self._sleep(ROSTER_SECONDS if definition.ranks else STAYING)
+            repair = keeper.next_repair(ROSTER_SECONDS if definition.ranks or keeper.is_watched else STAYING)
+            if repair is not None and definition.restart is not None:
+                self._restart(definition.restart, repair, keeper)
             if definition.ranks:
                 self._refresh_roster(roster)
+
+    def _begin_keeping(self, definition: Definition) -> Keeper:
+        """Begins to read orders, also during the setup, because the fleet may have been extended before this boot."""
+        place, node = self._place, self._place.identity.id
+        if definition.is_watched:
+            processes.adopt()
+            place.work.mkdir(exist_ok=True)
+        if definition.queue:
+            self._fetch_queue()
+        self._keeper = Keeper(
+            place,
+            self._own_object(self._keys.orders).get,
+            self._own_object(self._keys.report(node)).put,
+            self._expiry,
+            lambda: self.watch.notice,
+            is_watched=definition.is_watched,
+        )
+        self._keeper.start()
+        return self._keeper
+
+    def _fetch_queue(self) -> None:
+        """Stores what workers must know of the queue, and of the place of results."""
+        path = self._place.work / "queue.json"
+        self._store.get(self._keys.queue, path)
+        try:
+            document = json.loads(path.read_bytes())
+            boot = self._place.boot
+            own = {"bucket": boot.bucket, "region": boot.region, "results": self._keys.work_results}
+            path.write_text(json.dumps({**document, **own}), encoding="utf-8")
+        except UNREADABLE as error:
+            raise AgentError(f"cannot read the queue's facts: {error!r}") from None
+
+    def _watch_health(self, definition: Definition, keeper: Keeper) -> HealthWatch | None:
+        if definition.health is None and definition.work is None:
+            return None
+        address, folder = self._place.identity.address, keeper.folder
+        health = HealthWatch(
+            address,
+            definition.health,
+            definition.work,
+            folder.counts,
+            lambda: folder.reason is not None,
+            keeper.change,
+        )
+        health.start()
+        return health
+
+    def _restart(self, restart: Setup, repair: str, keeper: Keeper) -> None:
+        """Restarts the application by a script of the folder; a failure is reported, and ends nothing."""
+        say(f"repair {repair}: restarting the application")
+        keeper.begin_repair(repair)
+        release = Release(restart.script, restart.timeout_seconds, 0.0, 0.0, None, repair=repair)
+        environment = self._place.environment(restart.phase, self._rank, release, time.time())
+        folder, output = self._place.phase(restart.phase), BoundedOutput()
+        self._place.results(restart.phase).mkdir(parents=True, exist_ok=True)
+        until = time.monotonic() + restart.timeout_seconds
+        try:
+            ended = Command(line_for(self._place.files / restart.script), folder, environment, output).wait(until)
+            code = TIMED_OUT_CODE if ended.code is None else ended.code
+            say(f"repair {repair}: {restart.script} {ended.words(restart.timeout_seconds)}")
+        except OSError as error:
+            code = CANNOT_RUN_CODE
+            output.write(f"cannot run {restart.script}: {error}\n".encode())
+        keeper.end_repair(repair, code)
+        self._put_output(restart.phase, output.content())
+
+    def leave(self) -> None:
+        """Ends the work of a watched node: its workers hand their tasks back, and all processes of scripts end.
+
+        Raises:
+            Lost: a second signal came, and a third one.
+        """
+        keeper = self._keeper
+        if keeper is None or not keeper.is_watched:
+            return
+        try:
+            self._end_work(keeper, LEAVE_SECONDS if self.watch.notice is None else NOTICE_SECONDS)
+        except Lost:  # the instance is going down already
+            self._end_work(keeper, LEAVE_SECONDS)
+
+    def _end_work(self, keeper: Keeper, seconds: float) -> None:
+        if keeper.leave():
+            self._sleep(HAND_BACK_SECONDS)
+        if not processes.end(seconds):
+            say("some processes of scripts did not end in time")
+        keeper.close()
 
     def _await_seat(self, roster: Address) -> int:
         """Waits for the rank of a standing fleet's node; the fleet's end ends the wait."""

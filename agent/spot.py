@@ -7,7 +7,6 @@ measurement.
 from __future__ import annotations
 
 import json
-import os
 import signal
 import threading
 from typing import Any, Callable
@@ -15,6 +14,7 @@ from typing import Any, Callable
 from agent import metadata
 from agent.errors import Lost
 from agent.log import say
+from agent.processes import notify_main
 from troop.measure.s3.web import ERRORS, Web
 
 SIGNAL = signal.SIGUSR1
@@ -121,7 +121,7 @@ class Watch:
                 if self.notice is None and self._over.wait(POLL_SECONDS):
                     return
             say(f"spot takes this node back: {self.notice}")
-            os.kill(os.getpid(), SIGNAL)
+            notify_main(SIGNAL)
             self._tell(self.notice)
         except Exception as error:  # noqa: BLE001 - a node without this watch is better than none
             say(f"watching for interruptions failed: {error!r}")

@@ -7,14 +7,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from local.project import ROOT
 from tests.e2e.benches import LONG, NOTHING, SELDOM, Bench
 from tests.e2e.conftest import eventually
 from tests.e2e.roles import UNOBSERVED, allowed, role_of
 from troop.bench.definition import names
 
 SOON = "fleets.workers.spot_timeout=30s"
-WORKER = ROOT / "fleets" / "worker"
+PLAIN = """
+name: plain
+expires_after: 8h
+fleets:
+  workers: {count: 2, instance_type: c7g.large, purchase: spot, backup: on-demand}
+setup: setup.sh
+"""
 
 
 def troop(bench: Bench, *words: str, code: int = 0) -> tuple[str, str]:
@@ -37,8 +42,10 @@ def _eventually(probe: Callable[[], Any]) -> Any:
     return eventually(probe, LONG, SELDOM)
 
 
-def test_a_fleet_from_up_to_down(bench: Bench) -> None:
-    output, progress = troop(bench, "up", str(WORKER), "--key", "a-standing-fleet", "--json", "--set", SOON)
+def test_a_fleet_from_up_to_down(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "fleet.yaml").write_text(PLAIN)
+    (tmp_path / "setup.sh").write_text("#!/bin/sh\n")
+    output, progress = troop(bench, "up", str(tmp_path), "--key", "a-standing-fleet", "--json", "--set", SOON)
     detail = json.loads(output)
     fleet = str(detail["fleet"]["fleet"])
     assert f"started: {fleet}" in progress

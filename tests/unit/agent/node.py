@@ -28,6 +28,9 @@ BOOT = {
     "cell": CELL,
     "role": ROLE,
     "role_id": "",
+    "deployment": "troop-test",
+    "stage": "test",
+    "standing": False,
     "agent_sha256": "0" * 64,
     "expires_at": 1_790_000_000,
 }

@@ -103,7 +103,7 @@ class _Service:
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(spot, "POLL_SECONDS", 0.0)
-    monkeypatch.setattr("os.kill", lambda pid, number: None)
+    monkeypatch.setattr("signal.pthread_kill", lambda thread, number: None)
 
     def watch(*answers: dict[str, str], cycle: str = "spot") -> tuple[spot.Watch, list[dict[str, str]]]:
         notices: list[dict[str, str]] = []

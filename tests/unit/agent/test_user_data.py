@@ -78,18 +78,19 @@ def arrange_shutdown(aws: Node, *, is_on_ec2: bool = True) -> None:
 
 
 @pytest.mark.parametrize(
-    ("is_on_ec2", "seconds", "first"),
+    ("is_on_ec2", "seconds", "is_standing", "first"),
     [
-        (True, 3600, ("shutdown -h +65", "shutdown -h +66")),  # before anything else
-        (True, -3600, ("shutdown -h +1",)),
-        (False, -3600, ("started: agent.pyz",)),  # a machine that only plays a node is left running
+        (True, 3600, False, ("shutdown -h +65\n", "shutdown -h +66\n")),  # before anything else
+        (True, -3600, False, ("shutdown -h +1\n",)),
+        (True, -3600, True, ("shutdown -h +15\n",)),  # the fleet may have been extended
+        (False, -3600, True, ("started: agent.pyz",)),  # a machine that only plays a node is left running
     ],
 )
 def test_on_ec2_the_end_of_a_node_is_arranged_first(
-    aws: Node, is_on_ec2: bool, seconds: int, first: tuple[str, ...]
+    aws: Node, is_on_ec2: bool, seconds: int, is_standing: bool, first: tuple[str, ...]
 ) -> None:
     arrange_shutdown(aws, is_on_ec2=is_on_ec2)
-    aws.boot(expires_at=int(time.time()) + seconds)
+    aws.boot(expires_at=int(time.time()) + seconds, standing=is_standing)
     aws.over()
     assert calls(aws).startswith(first)
     assert ("shutdown" in calls(aws)) is is_on_ec2
@@ -167,6 +168,10 @@ def test_both_sides_have_the_same_keys() -> None:
     assert keys.data == names.data_prefix(RUN, CELL)
     assert keys.roster == names.roster_key(RUN, CELL)
     assert keys.barrier("measure") == names.barrier_key(RUN, CELL, "measure")
+    assert keys.queue == names.queue_key(RUN, CELL)
+    assert keys.orders == names.orders_key(RUN, CELL)
+    assert keys.work_results == names.work_results_prefix(RUN)
+    assert keys.report(ID) == f"{names.reports_prefix(RUN, CELL)}{ID}.json"
     assert keys.interruption(ID) == f"{names.interruptions_prefix(RUN, CELL)}{ID}.json"
     own = agents_keys.Keys(RUN, CELL, "AROAX")
     for key_of_node in (own.node(ID), own.summary("measure", ID), own.output("measure", ID), own.interruption(ID)):

@@ -124,12 +124,16 @@ def _json(status: int, document: dict[str, Any]) -> Answer:
     return Answer(status, json.dumps(document).encode(), "")
 
 
+class NodeLostError(BaseException):
+    """The node is lost in the middle of a request."""
+
+
 class ModelService(Service):
     """Sends requests to a model in place of AWS.
 
     Args:
-        fate: called before each request; what it returns happens: ``""``, ``"request lost"``, ``"answer lost"``, or an
-            HTTP status.
+        fate: called before each request; what it returns happens: ``""``, ``"request lost"``, ``"answer lost"``,
+            ``"node lost before"`` it takes effect, ``"node lost after"``, or an HTTP status.
     """
 
     def __init__(self, name: str, account: ModelAccount, fate: Callable[[], str]) -> None:
@@ -141,9 +145,13 @@ class ModelService(Service):
         fate = self._fate()
         if fate == "request lost":
             raise ConnectionResetError(fate)
+        if fate == "node lost before":
+            raise NodeLostError
         if fate.isdigit():
             return Answer(int(fate), b"", "")
         answer = self._account.answer(method, path, headers, body)
         if fate == "answer lost":
             raise ConnectionResetError(fate)
+        if fate == "node lost after":
+            raise NodeLostError
         return answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from tests.unit.work.model_account import BUCKET, RESULTS, URL, ModelAccount, ModelService
+from tests.unit.work.model_account import BUCKET, RESULTS, URL, ModelAccount, ModelService, NodeLostError
 from troop.work.counters import Counters
 from troop.work.errors import WorkError
 from troop.work.leases import Leases
@@ -26,6 +27,12 @@ TASKS, WORKERS, TRIES = 5, 3, 50
 POISON = "task-4"
 FACTS = QueueFacts(URL, "https://host", (), 30, "us-west-2", BUCKET, RESULTS)
 FATES = st.sampled_from(["", "", "", "request lost", "answer lost", "500", "503", "409"])
+LISTS = st.one_of(
+    st.lists(FATES, max_size=6),
+    st.just(["503"] * 40),
+    st.lists(FATES, max_size=3).map(lambda fates: [*fates, "node lost before"]),
+    st.lists(FATES, max_size=3).map(lambda fates: [*fates, "node lost after"]),
+)
 
 
 class Process:
@@ -94,6 +101,7 @@ class Interleavings(RuleBasedStateMachine):
             assert contents == [self.account.result(name)], "another result stands than the worker was told"
         for process in self.processes:
             process.die()
+            process.fates = []
             process.end_loop()
         self.temporary.cleanup()
 
@@ -123,6 +131,9 @@ class Interleavings(RuleBasedStateMachine):
             stands = process.task.deliver(content)
         except WorkError:
             return
+        except NodeLostError:
+            self.replace(process)
+            return
         if stands:
             self.standing.setdefault(process.task.id, []).append(content)
 
@@ -139,9 +150,12 @@ class Interleavings(RuleBasedStateMachine):
             return
         self.account.choose = (lambda names: names[-1]) if number % 2 else min
         process.fates = [one for one in fates if one != "answer lost"]  # then it would wait for the lease's end
-        process.next()
+        try:
+            process.next()
+        except NodeLostError:
+            self.replace(process)
 
-    @rule(number=st.integers(0, WORKERS - 1), fates=st.lists(FATES, max_size=12))
+    @rule(number=st.integers(0, WORKERS - 1), fates=LISTS)
     def deliver_result(self, number: int, fates: list[str]) -> None:
         process = self.processes[number]
         if process.task is None or process.task._is_over or process.task.id == POISON:
@@ -155,28 +169,41 @@ class Interleavings(RuleBasedStateMachine):
         if self.visible():
             self.account._receive()
 
+    def replace(self, process: Process) -> None:
+        """Another node takes the place of one that is lost."""
+        process.die()
+        self.processes[self.processes.index(process)] = Process(self.account, self.folder, [])
+
     @rule(number=st.integers(0, WORKERS - 1))
     def lose_node(self, number: int) -> None:
-        self.processes[number].die()
-        self.processes[number] = Process(self.account, self.folder, [])
+        self.replace(self.processes[number])
 
-    @rule(number=st.integers(0, WORKERS - 1), fates=st.lists(FATES, max_size=12))
+    @rule(number=st.integers(0, WORKERS - 1), fates=LISTS)
     def break_loop(self, number: int, fates: list[str]) -> None:
-        self.processes[number].fates = fates
-        self.processes[number].end_loop()
+        process = self.processes[number]
+        process.fates = fates
+        try:
+            process.end_loop()
+        except NodeLostError:
+            self.replace(process)
 
-    @rule(number=st.integers(0, WORKERS - 1), fates=st.lists(FATES, max_size=12))
+    @rule(number=st.integers(0, WORKERS - 1), fates=LISTS)
     def hand_back(self, number: int, fates: list[str]) -> None:
         """As on SIGTERM, after which the process is gone."""
         process = self.processes[number]
         process.fates = fates
-        process.leases.hand_back()
-        self.lose_node(number)
+        with contextlib.suppress(NodeLostError):
+            process.leases.hand_back()
+        self.replace(process)
 
-    @rule(number=st.integers(0, WORKERS - 1), fates=st.lists(FATES, max_size=6))
+    @rule(number=st.integers(0, WORKERS - 1), fates=LISTS)
     def renew(self, number: int, fates: list[str]) -> None:
-        self.processes[number].fates = fates
-        self.processes[number].leases.renew()
+        process = self.processes[number]
+        process.fates = fates
+        try:
+            process.leases.renew()
+        except NodeLostError:
+            self.replace(process)
 
     @rule(seconds=st.floats(0, 40))
     def wait(self, seconds: float) -> None:

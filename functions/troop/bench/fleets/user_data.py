@@ -16,6 +16,10 @@ from troop.bench.definition import names
 FORMAT = "troop.boot/1"
 EXPIRY_GRACE_SECONDS = 300
 """Seconds after a run's expiry when its nodes shut down by themselves."""
+LEAST_MINUTES, LEAST_STANDING_MINUTES = 1, 15
+"""Minutes until the shutdown of a node that boots after its expiry. A node of a standing fleet first reads whether the
+fleet has been extended since its launch template was written.
+"""
 LONGEST = 16_384
 """Maximum bytes that EC2 accepts, before base64."""
 
@@ -40,6 +44,7 @@ def user_data(boot: Mapping[str, Any]) -> str:
         "@SHA256": boot["agent_sha256"],
         "@REGION": boot["region"],
         "@EXPIRES": str(int(boot["expires_at"]) + EXPIRY_GRACE_SECONDS),
+        "@LEAST": str(LEAST_STANDING_MINUTES if boot.get("standing") else LEAST_MINUTES),
         "@BOOT": json.dumps(boot, sort_keys=True),
     }
     script = _SCRIPT
@@ -60,7 +65,7 @@ say() { echo "$(date -u +%Y-%m-%dT%H:%M:%SZ) troop: $*"; }
 
 if [ -z "${AWS_EC2_METADATA_SERVICE_ENDPOINT:-}" ]; then
     minutes=$(((expires - $(date +%s)) / 60 + 1))
-    shutdown -h "+$((minutes > 1 ? minutes : 1))" || say "cannot schedule the shutdown at the run's expiry"
+    shutdown -h "+$((minutes > @LEAST ? minutes : @LEAST))" || say "cannot schedule the shutdown at the run's expiry"
     # They need the internet, try in vain, and would disturb a measurement.
     systemctl mask --runtime --now --no-block dnf-makecache.timer amazon-ssm-agent.service > /dev/null 2>&1
     # By default systemd stops a whole unit when the kernel kills one of its processes for memory.

@@ -184,10 +184,10 @@ class Benchmarks(Construct):
         return machine, role, iam.Policy(scope, "MapChildren", roles=[role], statements=statements)
 
     def _fleet(self, settings: DeploymentSettings) -> tuple[sfn.StateMachine, iam.Role]:
-        functions = self.functions
+        scope, functions = Construct(self, "Fleet"), self.functions
         tasks = [functions.launch, functions.fleet]
-        return make_machine(
-            Construct(self, "Fleet"),
+        machine, role = make_machine(
+            scope,
             "fleet",
             description="Keeps Troop's standing fleets",
             statements=cell_permissions.fleet_machine(cdk.Stack.of(self), tasks, self.teardown),
@@ -198,6 +198,9 @@ class Benchmarks(Construct):
             },
             settings=settings,
         )
+        # As above: an execution starts the next one.
+        iam.Policy(scope, "Continue", roles=[role], statements=[permissions.starts(machine)])
+        return machine, role
 
     def _hear_of_ends(self, schedules: Schedules) -> events.Rule:
         """Calls the reaper at once for a run that did not end through its workflow. Children have ARNs of their own

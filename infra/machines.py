@@ -23,6 +23,7 @@ _INTEGRATIONS = {
         "LambdaInvoke": "lambda:invoke",
         "LambdaInvokeWithToken": "lambda:invoke.waitForTaskToken",
         "S3GetObject": "s3:getObject",
+        "StartExecution": "states:startExecution",
         "StartExecutionSync": "states:startExecution.sync:2",
     }.items()
 }

@@ -404,16 +404,18 @@ def map_children(stack: cdk.Stack, machine: sfn.StateMachine) -> list[iam.Policy
         )
         for child in (":*", "/*")
     ]
-    return [
-        allow(["states:StartExecution"], machine.state_machine_arn),
-        allow(["states:DescribeExecution", "states:StopExecution"], *executions),
-    ]
+    return [starts(machine), allow(["states:DescribeExecution", "states:StopExecution"], *executions)]
+
+
+def starts(machine: sfn.IStateMachine) -> iam.PolicyStatement:
+    """Allows starting a workflow."""
+    return allow(["states:StartExecution"], machine.state_machine_arn)
 
 
 def scheduler(machine: sfn.IStateMachine, undelivered: sqs.IQueue) -> list[iam.PolicyStatement]:
     """Allows a schedule to start the workflow, and to send undeliverable starts to the queue."""
     return [
-        allow(["states:StartExecution"], machine.state_machine_arn),
+        starts(machine),
         allow(["sqs:SendMessage"], undelivered.queue_arn),
     ]
 

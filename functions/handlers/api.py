@@ -17,7 +17,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from troop.bench.api import benchmarks, fleets, history, live, schedules
 from troop.bench.api.run_answers import MOST_LISTED, refused
 from troop.bench.definition.problems import BadBenchmarkError
-from troop.bench.flows.fleet_service import FleetOverError, ScaledAtOnceError
+from troop.bench.flows.fleet_service import FleetOverError, NoQueueError, ScaledAtOnceError
 from troop.bench.flows.run_service import BucketError, OtherRunError
 from troop.chaos.api import changes, decisions, events, groups, health, policies, simian, switch, terminations
 from troop.chaos.api.terminations import without_kind
@@ -114,7 +114,7 @@ def forbidden_bucket(error: BucketError) -> Response[Any]:
     return message_response(403, str(error))
 
 
-@app.exception_handler([OtherRunError, FleetOverError, ScaledAtOnceError])  # type: ignore[untyped-decorator]
+@app.exception_handler([OtherRunError, FleetOverError, NoQueueError, ScaledAtOnceError])  # type: ignore[untyped-decorator]
 def conflict(error: Exception) -> Response[Any]:
     """Returns a 409 for what contradicts the state of a run or a fleet."""
     return message_response(409, str(error))

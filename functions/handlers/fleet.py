@@ -7,14 +7,16 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from troop.bench.definition import names
 from troop.bench.definition.living import REPLACE, RESTART
-from troop.bench.flows.fleet_steps import FleetRound
+from troop.bench.flows.fleet_steps import FleetRound, FleetSteps, is_long
 from troop.bench.flows.fleet_view import CELL
 from troop.bench.measuring.verdicts import State
 from troop.bench.wiring.fleet import fleet_steps
+from troop.shared import moments
 from troop.shared.aws.logs import step
 from troop.shared.aws.metrics import emit, emit_repairs
-from troop.shared.errors import TroopError
+from troop.shared.errors import MissingRunError, TroopError
 from troop.shared.metrics import CHECK, FLEET, Metric, Repair
 from troop.shared.wiring import environment
 
@@ -32,9 +34,11 @@ class UnknownFleetStepError(TroopError):
 @step(logger, "run")
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Runs a step: ``{"step": "open" | "keep" | "settle", "run", ...}`` ->
-    ``{"run", "cell", "state", "wait_seconds", "status", "reason"}``; results that a step does not have are empty.
+    ``{"run", "cell", "state", "wait_seconds", "following", "status", "reason"}``; results that a step does not have are
+    empty. ``following`` is the name of the execution that continues the workflow.
 
-    Open also has the input ``execution``, and settle ``error`` and ``cause``.
+    Open also has the input ``execution``; keep ``execution`` and ``began``, unless the API calls it; and settle
+    ``error`` and ``cause``.
 
     Raises:
         FleetCheckIncompleteError: after everything else was done.
@@ -45,7 +49,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         case "open":
             steps.open(run, event.get("execution", ""))
         case "keep":
-            round = steps.keep(run)
+            round = _keep(steps, run, event.get("began", ""))
         case "settle":
             ended, reason = steps.settle(run, event.get("error", ""), event.get("cause", ""))
             status = ended.value
@@ -55,16 +59,35 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         logger.warning("withheld", run=run, resizes=round.withheld)
     _measure(run, round)
     logger.info(name, run=run, state=round.state.value, wait_seconds=round.wait_seconds, status=status, reason=reason)
-    if round.health.failures:
-        raise FleetCheckIncompleteError("; ".join(round.health.failures[:5]))
+    if round.failures and round.state is not State.AGAIN:
+        raise FleetCheckIncompleteError("; ".join(round.failures[:5]))
     return {
         "run": run,
         "cell": CELL,
         "state": round.state.value,
         "wait_seconds": round.wait_seconds,
+        "following": names.following_execution(event.get("execution", run).rpartition(":")[2]),
         "status": status,
         "reason": reason or "",
     }
+
+
+def _keep(steps: FleetSteps, run: str, began: str) -> FleetRound:
+    """Checks a fleet. If that fails at the end of an execution, the next one begins all the same: otherwise failures
+    would fill the history, and end the fleet.
+
+    Args:
+        began: when the execution of the workflow did; "" for a call of the API.
+    """
+    try:
+        return steps.keep(run, moments.parse(began) if began else None)
+    except MissingRunError:
+        raise
+    except Exception:
+        if not began or not is_long(moments.parse(began), environment.now()):
+            raise
+        logger.exception("the check failed")
+        return FleetRound(State.AGAIN)
 
 
 def _measure(run: str, round: FleetRound) -> None:

@@ -293,6 +293,7 @@ BENCHMARK_ROLES: dict[str, set[tuple[str, ...]]] = {
     | MACHINE_GRANTS,
     "BenchmarksFleetRole": allow("<Launch.Arn>", "lambda:InvokeFunction")
     | allow("<Fleet.Arn>", "lambda:InvokeFunction")
+    | allow("<BenchmarksFleetMachine>", "states:StartExecution")
     | TEARS_DOWN
     | MACHINE_GRANTS,
     "BenchmarksBenchmarkRole": allow("<Launch.Arn>", "lambda:InvokeFunction")

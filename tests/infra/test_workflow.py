@@ -47,6 +47,7 @@ def test_a_definition_is_json_after_substitution_of_all_that_it_names(
         "LambdaInvoke": "arn:<AWS::Partition>:states:::lambda:invoke",
         "LambdaInvokeWithToken": "arn:<AWS::Partition>:states:::lambda:invoke.waitForTaskToken",
         "S3GetObject": "arn:<AWS::Partition>:states:::s3:getObject",
+        "StartExecution": "arn:<AWS::Partition>:states:::states:startExecution",
         "StartExecutionSync": "arn:<AWS::Partition>:states:::states:startExecution.sync:2",
     }
     expected = {key: others.get(key, f"<{key.removesuffix('Function')}.Arn>") for key in substituted}

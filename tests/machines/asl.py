@@ -36,6 +36,7 @@ MACHINES = {"TeardownMachine": "teardown"}
 
 SUBSTITUTIONS = {
     "StartExecutionSync": "arn:aws-cn:states:::states:startExecution.sync:2",
+    "StartExecution": "arn:aws-cn:states:::states:startExecution",
     **{name: f"arn:aws-cn:states:cn-north-1:123456789012:stateMachine:{name}-4711" for name in MACHINES},
     "LambdaInvoke": "arn:aws-cn:states:::lambda:invoke",
     "LambdaInvokeWithToken": "arn:aws-cn:states:::lambda:invoke.waitForTaskToken",
@@ -176,6 +177,11 @@ def waits_by_token(task: Mapping[str, Any]) -> bool:
 def executions(definition: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The tasks that start an execution of another machine and wait for its end, nested ones too."""
     return ((name, task) for name, task in states(definition, "Task") if task["Resource"] == "${StartExecutionSync}")
+
+
+def starts(definition: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The tasks that start an execution and go on, nested ones too."""
+    return ((name, task) for name, task in states(definition, "Task") if task["Resource"] == "${StartExecution}")
 
 
 def machine_of(state: Mapping[str, Any]) -> dict[str, Any]:

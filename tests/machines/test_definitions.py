@@ -140,7 +140,7 @@ def test_tasks_wait_longer_than_their_machines_run(path: Path) -> None:
 @each_machine
 def test_every_task_is_a_call_or_an_execution(path: Path) -> None:
     definition = asl.load(path)
-    known = {name for name, _ in (*asl.calls(definition), *asl.executions(definition))}
+    known = {name for name, _ in (*asl.calls(definition), *asl.executions(definition), *asl.starts(definition))}
     assert known == {name for name, _ in asl.states(definition, "Task")}
 
 

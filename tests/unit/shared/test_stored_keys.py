@@ -22,6 +22,7 @@ from troop.bench.definition.living import (
     Heal,
     Health,
     MergedCheck,
+    Need,
     Queue,
     Repair,
     RoleDigest,
@@ -79,6 +80,7 @@ KEYS = [
     (LeftBehind, "kind name reason"),
     (Market, "short_since surplus_since"),
     (MergedCheck, "name status nodes node_ids value threshold detail todo actionable"),
+    (Need, "nodes until"),
     (
         Phase,
         "name roles script timeout start_together start_up warm_up measured expected points repeat "
@@ -107,7 +109,7 @@ KEYS = [
     (
         Standing,
         "desired scaled_at scaled_by seen seen_at ready_within backups max_prices market decisions ranks fixed queue "
-        "scales heals healths watched submitted digest work samples idle_since withheld repairs announced drains",
+        "scales heals healths watched submitted digest work samples needs withheld repairs announced drains",
     ),
     (Stray, "key nearest owner since"),
     (StrayRecord, "version count named near waiting reported reports at"),

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, Field, JsonValue, StrictInt
+from pydantic import BaseModel, Field, JsonValue, StrictInt, model_validator
 
 from troop.bench.admission.admission import MOST_FILES
 from troop.bench.api import response_size
 from troop.bench.api.cost_models import CostOut, Rounded, RunKey
 from troop.bench.api.run_answers import name_of_run
 from troop.bench.api.run_models import RecordOut, ResourceOut, listed_resources
-from troop.bench.definition.standing import MOST_OF_A_ROLE, Counts, GroupStatus, Place, Standing, counted
+from troop.bench.api.work_models import (
+    RepairOut,
+    RoleHealthOut,
+    WithheldOut,
+    WorkOut,
+    health_of,
+    repaired,
+    repairs_of,
+    withheld_of,
+    work_of,
+)
+from troop.bench.definition.living import Scale
+from troop.bench.definition.standing import ITSELF, MOST_OF_A_ROLE, Counts, GroupStatus, Place, Standing, counted
 from troop.bench.flows.fleet_service import FleetDetail
 from troop.bench.records.record import Run
-from troop.shared.api.models import In, Listing, Moment, Out, answered
+from troop.shared.api.models import In, Listing, Moment, Out, UtcMoment, answered
 
 MOST_REFUSALS = 3
 """The number of refusals listed for each role in one answer: the newest ones."""
@@ -42,11 +54,27 @@ class StartFleetIn(EstimateFleetIn):
     key: RunKey
 
 
-class ScaleIn(In):
-    """A new size for a standing fleet."""
+class ChangeFleetIn(In):
+    """A new size or a later end for a standing fleet: one of both."""
 
-    count: StrictInt = Field(ge=0, le=MOST_OF_A_ROLE, description="The new number of nodes of the role")
+    count: StrictInt | None = Field(None, ge=0, le=MOST_OF_A_ROLE, description="The new number of nodes of the role")
     role: str | None = Field(None, max_length=64, description="The role; null if the fleet has only one")
+    expires_at: UtcMoment | None = Field(None, description="The new end, which must not be before the present one")
+
+    @model_validator(mode="after")
+    def _one(self) -> ChangeFleetIn:
+        if (self.count is None) is (self.expires_at is None):
+            raise ValueError("must have count or expires_at, and not both")
+        return self
+
+
+class ScaleOut(BaseModel):
+    """How the nodes of a role follow the backlog: its tasks that wait or are in work."""
+
+    backlog_per_node: int = Field(description="Tasks for each node")
+    min: int
+    max: int
+    idle_after: int = Field(description="Seconds for which fewer nodes must be enough before some go")
 
 
 class RoleOut(BaseModel):
@@ -67,6 +95,7 @@ class RoleOut(BaseModel):
     )
     max_price: float | None = Field(description="The most that a spot node may cost an hour; null for no such limit")
     resizable: bool = Field(description="Whether its number of nodes may change, by the fleet's file")
+    scale: ScaleOut | None = Field(description="How its number of nodes follows the backlog; null if it does not")
 
 
 class FleetOut(RecordOut):
@@ -76,11 +105,19 @@ class FleetOut(RecordOut):
     roles: list[RoleOut]
     seen_at: Moment | None = Field(description="When its nodes were last counted; null before the first count")
     scaled_at: Moment | None = Field(description="When its size was last changed; null if never")
-    scaled_by: str | None = Field(description="The ARN of the caller that last changed its size")
+    scaled_by: str | None = Field(
+        description=f"The ARN of the caller that last changed its size; {ITSELF} if it followed its backlog"
+    )
     ready_within: int | None = Field(
         description="Seconds within which nodes should be ready: the longest boot_timeout, setup_timeout, "
         "and 5 minutes for launching; null for a fleet of an older version"
     )
+    health: list[RoleHealthOut] = Field(
+        description="The health of roles whose nodes report, at the last check; of their checks, some that do not pass"
+    )
+    work: WorkOut | None = Field(description="Its tasks at the last check; null without a queue, and before the first")
+    repaired: int = Field(description="The repairs of its nodes in the hour before the last check")
+    withheld: list[WithheldOut] = Field(description="Roles that have fewer nodes than their work needs")
 
     @classmethod
     def from_run(cls, run: Run, standing: Standing) -> FleetOut:
@@ -92,6 +129,10 @@ class FleetOut(RecordOut):
             scaled_at=standing.scaled_at,
             scaled_by=standing.scaled_by,
             ready_within=standing.ready_within,
+            health=health_of(standing, short=True),
+            work=work_of(standing),
+            repaired=repaired(standing),
+            withheld=withheld_of(standing.withheld),
         )
 
 
@@ -141,6 +182,10 @@ class FleetDetailOut(Listing):
     resources_left: int = Field(description="The number of these that may still exist")
     cost_so_far: CostOut | None = Field(description="The cost so far of a fleet that has not ended; null if unknown")
     bought: list[BoughtOut] = Field(description="All of its nodes so far, by role and purchase; empty if unknown")
+    health: list[RoleHealthOut] = Field(description="The health of roles whose nodes report, at the last check")
+    work: WorkOut | None = Field(description="Its tasks at the last check; null without a queue, and before the first")
+    repairs: list[RepairOut] = Field(description="The latest repairs of its nodes, newest first")
+    withheld: list[WithheldOut] = Field(description="Roles that have fewer nodes than their work needs")
 
     @classmethod
     def from_view(cls, view: FleetDetail, standing: Standing) -> FleetDetailOut:
@@ -163,6 +208,10 @@ class FleetDetailOut(Listing):
             resources_left=sum(resource.gone_at is None for resource in created),
             cost_so_far=None if view.cost_so_far is None else CostOut.model_validate(view.cost_so_far),
             bought=[BoughtOut.model_validate(one) for one in view.bought],
+            health=health_of(standing),
+            work=work_of(standing, view.cost_so_far or view.run.cost),
+            repairs=repairs_of(standing),
+            withheld=withheld_of(standing.withheld),
         )
         nodes = [node for group in view.groups for node in _nodes(group, view)]
         listed = _fitting(nodes, response_size.LARGEST - response_size.size(answer))
@@ -185,9 +234,18 @@ def _roles(standing: Standing, counts: Any) -> list[RoleOut]:
             backup=role in standing.backups,
             max_price=None if (most := standing.max_prices.get(role)) is None else float(most),
             resizable=role not in standing.fixed,
+            scale=_scale(standing.scales.get(role)),
         )
         for role, counts in counts_by_role.items()
     ]
+
+
+def _scale(scale: Scale | None) -> ScaleOut | None:
+    if scale is None:
+        return None
+    return ScaleOut(
+        backlog_per_node=scale.backlog_per_node, min=scale.least, max=scale.most, idle_after=scale.idle_after
+    )
 
 
 def _fitting(nodes: list[FleetNodeOut], room: int) -> list[FleetNodeOut]:

@@ -1,5 +1,5 @@
 """Serves the routes of standing fleets: ``POST`` and ``GET /fleets``, ``POST /fleets/estimate``; ``GET``, ``PATCH``
-and ``DELETE /fleets/{fleet}``.
+and ``DELETE /fleets/{fleet}``; ``POST /fleets/{fleet}/tasks`` and ``GET /fleets/{fleet}/results``.
 """
 
 from __future__ import annotations
@@ -11,9 +11,17 @@ from aws_lambda_powertools.event_handler.openapi.params import Body, Path, Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
 from troop.bench.api.cost_models import EstimateOut, estimated
-from troop.bench.api.fleet_models import EstimateFleetIn, FleetDetailOut, FleetOut, FleetsOut, ScaleIn, StartFleetIn
+from troop.bench.api.fleet_models import (
+    ChangeFleetIn,
+    EstimateFleetIn,
+    FleetDetailOut,
+    FleetOut,
+    FleetsOut,
+    StartFleetIn,
+)
 from troop.bench.api.run_answers import LONGEST_PAGE, json_response, name_of_run, page_of, started
 from troop.bench.api.run_models import contents
+from troop.bench.api.work_models import RefusedTaskOut, ResultOut, ResultsOut, SubmittedOut, TasksIn
 from troop.bench.definition.plan import sole
 from troop.bench.definition.problems import BadBenchmarkError
 from troop.bench.file.read_fleet import read_fleet
@@ -21,6 +29,7 @@ from troop.bench.flows.fleet_service import FleetService
 from troop.bench.flows.fleet_view import standing_of
 from troop.bench.records.record import Run
 from troop.bench.wiring import services
+from troop.shared.api import cursors
 from troop.shared.api.errors import (
     MALFORMED,
     WITHOUT_BENCHMARKS,
@@ -41,11 +50,17 @@ LISTING = ["fleets"]
 _FLEET = {"application/json": {"model": FleetOut}}
 _STARTED = started("fleet", "fleet", FleetOut, "another fleet, a benchmark")
 _ESTIMATED = estimated("fleet")
-_SCALED = answers("", 400, 404) | {
+_CHANGED = answers("", 400, 404) | {
     200: {"description": "Recorded, and about to be carried out", "content": _FLEET},
     409: {
         **answers("", 409)[409],
         "description": "The fleet has ended or is being removed, or other callers keep changing its size",
+    },
+} | WITHOUT_BENCHMARKS  # fmt: skip
+_SUBMITTED = answers("What became of them", 400, 404) | {
+    409: {
+        **answers("", 409)[409],
+        "description": "The fleet has no queue, has ended or expired, or is being removed",
     },
 } | WITHOUT_BENCHMARKS  # fmt: skip
 _REMOVED = answers("", 400, 404) | {
@@ -128,25 +143,74 @@ def get_fleet(fleet: FleetId) -> FleetDetailOut:
     return FleetDetailOut.from_view(its, standing_of(its.run))
 
 
-@router.patch("/fleets/<fleet>", operation_id="scale_fleet", summary="Grow or shrink a fleet", responses=_SCALED)
-def scale_fleet(fleet: FleetId, body: Annotated[ScaleIn, Body()]) -> Response[Any]:
-    """Changes a role's number of nodes within seconds, or within two minutes if the first attempt is lost. When a
-    fleet shrinks, Auto Scaling chooses the nodes to remove, and keeps the zones even.
+@router.patch(
+    "/fleets/<fleet>", operation_id="change_fleet", summary="Grow, shrink or extend a fleet", responses=_CHANGED
+)
+def change_fleet(fleet: FleetId, body: Annotated[ChangeFleetIn, Body()]) -> Response[Any]:
+    """Changes a role's number of nodes, or the fleet's end, within seconds, or within two minutes if the first attempt
+    is lost. When a fleet shrinks, Auto Scaling chooses the nodes to remove, and keeps the zones even. In a fleet with a
+    queue, nodes first finish their tasks.
 
-    A role keeps its size if the fleet's file says so; by default, roles of a fleet with ranks do. All roles together
-    may have troop:max_nodes nodes, all open runs and fleets together troop:max_nodes_total. The
-    fleet's expected cost must stay within its budget and troop:max_run_cost. A repeated request changes nothing. Costs
-    3 items, a transaction and a call of a function; growing costs 1 item and 2 queries more.
+    A role keeps its size if the fleet's file says so, by default in a fleet with ranks, and if it follows its backlog.
+    All roles together may have troop:max_nodes nodes, all open runs and fleets together troop:max_nodes_total. The
+    fleet's expected cost must stay within its budget and troop:max_run_cost. A fleet's end only moves later, as long as
+    these can pay for it. A repeated request changes nothing. Costs 3 items, a transaction and a call of a function;
+    growing and extending cost 1 item and 2 queries more.
     """
     service = _fleets()
     try:
-        run = service.scale(fleet, body.role, body.count, caller_of(router.current_event.raw_event))
+        if body.expires_at is not None:
+            run = service.extend(fleet, body.expires_at)
+        else:
+            run = service.scale(fleet, body.role, body.count or 0, caller_of(router.current_event.raw_event))
     except MissingRunError:
         raise _no_fleet(fleet) from None
     except BadBenchmarkError as bad:
         problems = [{"where": f"body.{p.where}", "problem": f"{p.message}: must be {p.allowed}"} for p in bad.problems]
         return message_response(400, str(bad), problems=problems)
     return _run_response(200, run)
+
+
+@router.post(
+    "/fleets/<fleet>/tasks", operation_id="submit_tasks", summary="Submit tasks to a fleet", responses=_SUBMITTED
+)
+def submit_tasks(fleet: FleetId, body: Annotated[TasksIn, Body()]) -> SubmittedOut:
+    """Sends tasks to the queue of a fleet, and wakes the fleet if its size follows its backlog. A task can reach two
+    workers, and a repeated request sends its tasks again; of the results of one id, the first stands. Costs 2 items, a
+    transaction, and a call to SQS for every 10 tasks or 256 KiB.
+    """
+    service = _fleets()
+    try:
+        submitted = service.submit(fleet, body.named())
+    except MissingRunError:
+        raise _no_fleet(fleet) from None
+    return SubmittedOut(
+        sent=submitted.sent,
+        refused=[RefusedTaskOut.model_validate(one) for one in submitted.refused],
+        submitted=submitted.total,
+    )
+
+
+@router.get(
+    "/fleets/<fleet>/results",
+    operation_id="list_results",
+    summary="The results of a fleet's tasks",
+    responses=answers("A page", 400, 404) | WITHOUT_BENCHMARKS,
+)
+def list_results(fleet: FleetId, cursor: Annotated[str | None, Query(max_length=1024)] = None) -> ResultsOut:
+    """Lists what workers have delivered, by the ids of the tasks, also after the fleet's end: results stay as long as
+    those of runs. A page costs 1 item and a call to S3.
+    """
+    service, listing = _fleets(), ["results", fleet]
+    with cursors.refused(cursors.BadCursor):
+        after = cursors.decode(cursor, listing)
+    try:
+        page = service.results(fleet, after)
+    except MissingRunError:
+        raise _no_fleet(fleet) from None
+    return ResultsOut(
+        results=[ResultOut.model_validate(one) for one in page.results], cursor=cursors.encode(page.last, listing)
+    )
 
 
 @router.delete("/fleets/<fleet>", operation_id="remove_fleet", summary="Remove a fleet", responses=_REMOVED)

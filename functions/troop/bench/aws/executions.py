@@ -15,7 +15,8 @@ class Executions:
     """The executions of a deployment.
 
     Attributes:
-        benchmark, fleet: ARNs of the state machines whose executions have the names of their runs.
+        benchmark, fleet: ARNs of the state machines of runs, see
+            :attr:`troop.bench.records.record.Run.execution_name`.
         teardown: ARN of the state machine of teardowns.
     """
 
@@ -26,13 +27,13 @@ class Executions:
 
     def status(self, run: Run) -> str | None:
         """Returns the status of a run's execution, such as RUNNING; None if there is none (any more)."""
-        return self._machine_of(run).status(run.run)
+        return self._machine_of(run).status(run.execution_name)
 
     def stop(self, run: Run, cause: str) -> None:
         """Stops a run's execution, if there is one. What it has started continues for a moment; the teardown allows for
         that.
         """
-        self._machine_of(run).stop(run.run, cause)
+        self._machine_of(run).stop(run.execution_name, cause)
 
     def teardowns(self) -> list[str]:
         """Returns the names of the running teardowns."""

@@ -45,12 +45,17 @@ class FleetRecord:
         now: datetime,
         most_nodes: int,
         backups: Collection[str] = (),
+        *,
+        drains: bool = False,
     ) -> bool:
         """Changes the desired nodes of an open fleet, and its reservation.
 
         Args:
+            caller: ARN of the caller, or :data:`~troop.bench.definition.standing.ITSELF`.
             most_nodes: of all open runs together; it does not limit a fleet that does not grow.
             backups: roles with a backup group.
+            drains: whether nodes that go stay for a while: then the fleet keeps its reservation for them, see
+                :meth:`release`.
 
         Returns:
             False, and nothing is changed, if the fleet is not open, its desired nodes are no longer ``before``, or the
@@ -64,6 +69,7 @@ class FleetRecord:
         known, nodes = reservations.read(), reserved(desired, backups)
         if nodes > reserved(before, backups) and (problem := no_room(("count",), nodes, known.others(run), most_nodes)):
             raise BadBenchmarkError([problem])
+        held = max(nodes, known.nodes.get(run, 0)) if drains else nodes
         values = {":desired": dict(desired), ":before": dict(before), ":now": moments.iso(now), ":caller": caller}
         change = {
             "Update": {
@@ -75,10 +81,60 @@ class FleetRecord:
             }
         }
         try:
-            transact(self.client, [change, reservations.reserving(known, run, nodes)], self.sleep)
+            transact(self.client, [change, reservations.reserving(known, run, held)], self.sleep)
         except ConditionFailed:
             return False
         return True
+
+    def release(self, run: str, fleet: Standing) -> None:
+        """Reduces a fleet's reservation to its desired nodes, after the last of its nodes has drained. Does nothing if
+        the fleet was resized meanwhile, or another request has changed the reservations: the next check tries again.
+        """
+        reservations = NodeReservations(RunRows(self.client, self.table, self.sleep))
+        known, nodes = reservations.read(), reserved(fleet.desired, fleet.backups)
+        if known.nodes.get(run, 0) <= nodes:
+            return
+        check = {
+            "ConditionCheck": {
+                "TableName": self.table,
+                "Key": key(run, RUN),
+                "ConditionExpression": f"{_IS_OPEN} AND desired = :desired",
+                "ExpressionAttributeValues": typed({":desired": dict(fleet.desired)}),
+            }
+        }
+        with suppress(ConditionFailed):
+            transact(self.client, [check, reservations.reserving(known, run, nodes)], self.sleep)
+
+    def extend(self, run: str, before: datetime, expires_at: datetime) -> bool:
+        """Moves the end of an open fleet.
+
+        Returns:
+            False, and nothing is changed, if the fleet is not open, or its end is no longer ``before``.
+        """
+        values = {":before": moments.iso(before), ":after": moments.iso(expires_at)}
+        try:
+            self._update(run, "SET expires_at = :after", f"{_IS_OPEN} AND expires_at = :before", values)
+        except ConditionFailed:
+            return False
+        return True
+
+    def count_submitted(self, run: str, tasks: int) -> None:
+        """Adds to the number of tasks that a fleet's queue has accepted. A lost answer counts nothing twice.
+
+        Raises:
+            ConditionFailed: there is no such fleet.
+            ClientError: DynamoDB refused.
+        """
+        count = {
+            "Update": {
+                "TableName": self.table,
+                "Key": key(run, RUN),
+                "UpdateExpression": "ADD submitted :tasks",
+                "ConditionExpression": "attribute_exists(desired)",
+                "ExpressionAttributeValues": typed({":tasks": tasks}),
+            }
+        }
+        transact(self.client, [count], self.sleep)
 
     def claim(self, run: str, standing: Standing, **changes: Any) -> Standing | None:
         """Records what a check of an open fleet has decided, and with it the right to act on that now.

@@ -21,6 +21,7 @@ from troop.bench.fleets.fleet_requests import (
     LaunchImpossibleError,
     Subnet,
     egress,
+    expiry_request,
     group_request,
     ingress,
     is_ours,
@@ -381,16 +382,7 @@ class Fleets:
             self._settled(
                 lambda: self.autoscaling.suspend_processes(AutoScalingGroupName=name, ScalingProcesses=["AZRebalance"])
             )
-        self._settled(
-            lambda: self.autoscaling.put_scheduled_update_group_action(
-                AutoScalingGroupName=name,
-                ScheduledActionName=f"{name}-expires",
-                StartTime=until,
-                MinSize=0,
-                MaxSize=0,
-                DesiredCapacity=0,
-            )
-        )
+        self._settled(lambda: self.autoscaling.put_scheduled_update_group_action(**expiry_request(name, until)))
 
     def _settled(self, call: Callable[[], Any]) -> Any:
         """Repeats a call until all of AWS knows a new resource, for about half a minute at most."""

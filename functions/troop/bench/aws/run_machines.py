@@ -34,13 +34,16 @@ class RunMachines:
         """
         Machine(self.client, self.benchmark).start(run, {"run": run})
 
-    def stop(self, run: str, reason: str) -> None:
-        """Stops a run's workflow immediately; does nothing if it does not run.
+    def stop(self, execution: str, reason: str) -> None:
+        """Stops an execution of a run's workflow immediately; does nothing if it does not run.
+
+        Args:
+            execution: its name.
 
         Raises:
             ClientError: Step Functions refused.
         """
-        Machine(self.client, self.benchmark).stop(run, reason, error="Stopped")
+        Machine(self.client, self.benchmark).stop(execution, reason, error="Stopped")
 
     def tear_down(self, run: str, status: RunStatus, reason: str, now: datetime) -> None:
         """Starts the teardown of a run, at most once a minute.

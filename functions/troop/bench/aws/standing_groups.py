@@ -1,16 +1,26 @@
-"""Reads and resizes the Auto Scaling groups of a standing fleet."""
+"""Reads, resizes and protects the Auto Scaling groups of a standing fleet."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
+
+from botocore.exceptions import ClientError
 
 from troop.bench.aws.backup_groups import HEALTHY
 from troop.bench.aws.fleet_reader import ACTIVITIES, SERVING
 from troop.bench.definition import names
 from troop.bench.definition.standing import GroupStatus, Member, Place, Resize
+from troop.bench.fleets.fleet_requests import expiry_request
 from troop.bench.fleets.refusals import launch_refusals
+from troop.bench.living.draining import Change
+from troop.shared import moments
+from troop.shared.tags import EXPIRES_TAG
+
+AT_ONCE = 50
+"""The most instances whose protection one call changes."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +67,40 @@ class StandingGroups:
         """
         self.autoscaling.set_instance_health(InstanceId=node, HealthStatus="Unhealthy", ShouldRespectGracePeriod=False)
 
+    def protect(self, run: str, cell: str, change: Change, instances: Sequence[str], *, protects: bool) -> None:
+        """Protects instances of a group from scale-in, or takes the protection from them. Leaves out those that are not
+        in service any more: AWS refuses a whole request for one of them.
+
+        Raises:
+            ClientError: Auto Scaling refused for another reason.
+        """
+        name = group_name(run, cell, change.role, change.is_backup)
+        for i in range(0, len(instances), AT_ONCE):
+            some = list(instances[i : i + AT_ONCE])
+            if not self._protect(name, some, protects=protects):
+                for one in some:
+                    self._protect(name, [one], protects=protects)
+
+    def _protect(self, name: str, instances: list[str], *, protects: bool) -> bool:
+        try:
+            self.autoscaling.set_instance_protection(
+                AutoScalingGroupName=name, InstanceIds=instances, ProtectedFromScaleIn=protects
+            )
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "ValidationError":
+                raise
+            return False
+        return True
+
+    def expire(self, run: str, cell: str, group: GroupStatus, at: datetime) -> None:
+        """Moves the moment at which a group goes to 0 without Troop, and the tag that says it. The tag comes last:
+        until it is set, the next check repeats both.
+        """
+        name = group_name(run, cell, group.role, group.is_backup)
+        self.autoscaling.put_scheduled_update_group_action(**expiry_request(name, at))
+        tag = {"Key": EXPIRES_TAG, "Value": moments.iso(at), "PropagateAtLaunch": True}
+        self.autoscaling.create_or_update_tags(Tags=[{**tag, "ResourceType": "auto-scaling-group", "ResourceId": name}])
+
     def refusals(self, run: str, cell: str, group: GroupStatus) -> tuple[str, ...]:
         """Returns why a group's latest launches failed, newest first, up to the latest success; earlier failures no
         longer matter.
@@ -77,6 +121,7 @@ def _status(group: Mapping[str, Any], role: str, is_backup: bool) -> GroupStatus
             one["AvailabilityZone"],
             one.get("InstanceType", ""),
             _place(one["LifecycleState"], one["HealthStatus"]),
+            one.get("ProtectedFromScaleIn", False),
         )
         for one in group["Instances"]
     )
@@ -87,7 +132,16 @@ def _status(group: Mapping[str, Any], role: str, is_backup: bool) -> GroupStatus
         members,
         is_backup=is_backup,
         is_spot=bool(group.get("MixedInstancesPolicy")),  # only groups on spot have a policy
+        expires_at=_moment(next((tag["Value"] for tag in group["Tags"] if tag["Key"] == EXPIRES_TAG), "")),
     )
+
+
+def _moment(text: str) -> datetime | None:
+    """Parses the moment of a tag; None for text that is none, as anybody can change tags."""
+    try:
+        return moments.parse(text)
+    except ValueError:
+        return None
 
 
 def _place(lifecycle: str, health: str) -> Place:

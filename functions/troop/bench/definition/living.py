@@ -220,6 +220,18 @@ class WorkSample:
 
 
 @dataclass(frozen=True)
+class Need:
+    """A number of nodes that the work of a role has needed.
+
+    Attributes:
+        until: until when; of the latest one, when it was read.
+    """
+
+    nodes: int
+    until: datetime
+
+
+@dataclass(frozen=True)
 class Repair:
     """A repair of a node.
 

@@ -39,6 +39,7 @@ STANDING = "standing"
 """Step of a standing fleet's cell once all of its nodes have been ready."""
 
 RUN = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}")
+_RUN_CHARACTERS = 24
 CELL = re.compile(r"c\d{3}(-[2-9])?")
 """Attempts at a cell after the first are separate cells, such as ``c001-2``."""
 
@@ -46,6 +47,17 @@ CELL = re.compile(r"c\d{3}(-[2-9])?")
 def run_id(now: datetime, key: str) -> str:
     """Returns an id such as ``20261121-150312-1f0c9b2e``. Ids sort by time; ``key`` separates runs of one second."""
     return f"{now.astimezone(UTC):%Y%m%d-%H%M%S}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
+
+
+def following_execution(name: str) -> str:
+    """Returns the name of the execution that continues a fleet's workflow: ``RUN-2`` after ``RUN``."""
+    run = run_of_execution(name)
+    return f"{run}-{int(name.removeprefix(run).removeprefix('-') or 1) + 1}"
+
+
+def run_of_execution(name: str) -> str:
+    """Returns the run of an execution of its workflow, by the execution's name."""
+    return name[:_RUN_CHARACTERS]
 
 
 def schedule_key(name: str, digest: str) -> str:

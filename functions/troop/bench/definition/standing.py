@@ -15,13 +15,27 @@ from enum import StrEnum
 
 from troop.bench.definition.definition import ON_DEMAND, SPOT, surge
 from troop.bench.definition.limits import setting
-from troop.bench.definition.living import Announcement, Heal, Health, Queue, Repair, RoleDigest, Scale, Work, WorkSample
+from troop.bench.definition.living import (
+    Announcement,
+    Heal,
+    Health,
+    Need,
+    Queue,
+    Repair,
+    RoleDigest,
+    Scale,
+    Work,
+    WorkSample,
+)
 from troop.bench.definition.problems import BadBenchmarkError, Problem
 from troop.bench.definition.roster import Node
 from troop.shared.codec import stored
 
 SETUP = "setup"
 """The phase that each node runs once, independently, before it counts as ready."""
+
+ITSELF = "scale"
+"""Who has scaled a fleet that follows its backlog, in place of a caller's ARN."""
 
 MOST_OF_A_ROLE = 10_000
 
@@ -76,7 +90,8 @@ class Standing:
 
     Attributes:
         desired: desired number of nodes by role of its definition.
-        scaled_at, scaled_by: when ``desired`` last changed, and the ARN of the caller; None before the first change.
+        scaled_at, scaled_by: when ``desired`` last changed, and the ARN of the caller, or :data:`ITSELF`; None before
+            the first change.
         seen: counts by role at the workflow's last poll; empty before the first.
         seen_at: when that was.
         ready_within: seconds from launch within which nodes must be ready; None for a fleet of an earlier version.
@@ -93,7 +108,7 @@ class Standing:
         digest: health by role at the last check of the reports.
         work: its tasks at the last check; None without a queue, and before the first one.
         samples: earlier ones of the last hour, the oldest first.
-        idle_since: of roles that scale, since when fewer nodes have been enough.
+        needs: of roles that scale, the numbers of nodes that they have needed lately, the largest first.
         withheld: of roles that should have more nodes, why they do not.
         repairs: those of the last hour, and the last one of each node, in order.
         announced: checks of which people are notified, by ``<role>/<check>``.
@@ -124,7 +139,7 @@ class Standing:
     digest: Mapping[str, RoleDigest] = field(default_factory=dict, metadata=_OMIT)
     work: WorkSample | None = field(default=None, metadata=_OMIT)
     samples: tuple[WorkSample, ...] = field(default=(), metadata=_OMIT)
-    idle_since: Mapping[str, datetime] = field(default_factory=dict, metadata=_OMIT)
+    needs: Mapping[str, tuple[Need, ...]] = field(default_factory=dict, metadata=_OMIT)
     withheld: Mapping[str, str] = field(default_factory=dict, metadata=_OMIT)
     repairs: tuple[Repair, ...] = field(default=(), metadata=_OMIT)
     announced: Mapping[str, Announcement] = field(default_factory=dict, metadata=_OMIT)
@@ -141,12 +156,17 @@ class Place(StrEnum):
 
 @dataclass(frozen=True)
 class Member:
-    """An instance of a group."""
+    """An instance of a group.
+
+    Attributes:
+        is_protected: whether Auto Scaling keeps it when the group shrinks.
+    """
 
     id: str
     zone: str
     instance_type: str
     place: Place
+    is_protected: bool = False
 
 
 @dataclass(frozen=True)
@@ -158,6 +178,7 @@ class GroupStatus:
         desired, most: its desired capacity and its limit; 0 if the group does not exist or is being deleted.
         is_backup: whether it is the role's backup group.
         is_spot: whether it buys spot instances.
+        expires_at: when its tags say that it is removed; None without such a tag.
     """
 
     role: str
@@ -167,6 +188,7 @@ class GroupStatus:
     exists: bool = True
     is_backup: bool = False
     is_spot: bool = False
+    expires_at: datetime | None = None
 
     @property
     def in_service(self) -> int:
@@ -203,7 +225,7 @@ def scaled(fleet: Standing, role: str | None, count: int) -> dict[str, int]:
         role: the role to change; None if there is only one.
 
     Raises:
-        BadBenchmarkError: the role does not exist, or keeps its size.
+        BadBenchmarkError: the role does not exist, keeps its size, or follows its backlog.
     """
     desired = fleet.desired
     roles = ", ".join(desired)
@@ -216,6 +238,12 @@ def scaled(fleet: Standing, role: str | None, count: int) -> dict[str, int]:
         allowed = (
             f"{desired[role]}: {role} keep their number, because the fleet's file does not let this role change its "
             f"size (fleets.{role}.resizable)"
+        )
+        raise BadBenchmarkError([Problem(("count",), f"is {count}", allowed)])
+    if (scale := fleet.scales.get(role)) and count != desired[role]:
+        allowed = (
+            f"left out: {role} follow their backlog, from {scale.least} to {scale.most} nodes (fleets.{role}.scale). "
+            "Submit tasks, or start a fleet with other bounds"
         )
         raise BadBenchmarkError([Problem(("count",), f"is {count}", allowed)])
     return {**desired, role: count}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import combinations
 from typing import Any
 
@@ -237,6 +238,14 @@ def group_request(
             for key, value in tags.items()
         ],
     }
+
+
+def expiry_request(name: str, at: datetime) -> dict[str, Any]:
+    """Returns the request for the scheduled action that sets a group to 0 nodes at its end; it replaces an earlier one
+    of the group.
+    """
+    sizes = dict.fromkeys(("MinSize", "MaxSize", "DesiredCapacity"), 0)
+    return {"AutoScalingGroupName": name, "ScheduledActionName": f"{name}-expires", "StartTime": at, **sizes}
 
 
 def _bought(fleet: Fleet, template: dict[str, str]) -> dict[str, Any]:

@@ -5,8 +5,8 @@ The decision is a pure function of both groups, of their nodes that are ready, a
 - The backup grows once spot has lacked nodes for the role's ``spot_timeout``: to all that spot lacks, in one step.
 - The backup shrinks once as many spot nodes have been ready for :data:`STEADY`. Nodes of the backup are removed only as
   far as those that stay ready are enough, whichever of them Auto Scaling removes.
-- While the backup has nodes, spot may have only :func:`~troop.bench.definition.definition.surge` nodes beyond the
-  fleet's count.
+- While the backup has nodes, even if they drain, spot may have only
+  :func:`~troop.bench.definition.definition.surge` nodes beyond the fleet's count.
   So spot returns in steps, and a fleet never has many more nodes than its count.
 """
 
@@ -59,18 +59,22 @@ class Sizes:
     market: Market
 
 
-def sizes(count: int, timeout: int, spot: Nodes, backup: Nodes, market: Market, now: datetime) -> Sizes:
+def sizes(
+    count: int, timeout: int, spot: Nodes, backup: Nodes, market: Market, now: datetime, *, drains: bool = False
+) -> Sizes:
     """Decides the sizes of a role's two groups.
 
     Args:
         count: desired number of ready nodes.
         timeout: seconds for which spot may lack nodes before the backup grows.
         market: what earlier checks remember.
+        drains: whether nodes of the backup stay for a while when it shrinks.
     """
+    there = backup.size if drains else 0
     is_short = spot.here + backup.size < count
     short_since = (market.short_since or now) if is_short else None
     if short_since is not None and now - short_since >= timedelta(seconds=timeout):
-        return _sizes(count, spot, count - spot.here, Market(short_since))
+        return _sizes(count, spot, count - spot.here, there, Market(short_since))
     least = _least(count, spot, backup)
     # What a smaller count has made needless goes at once, up to the surge.
     most = max(least, min(backup.size, count + surge(count) - min(count, spot.here)))
@@ -78,7 +82,7 @@ def sizes(count: int, timeout: int, spot: Nodes, backup: Nodes, market: Market, 
     if surplus_since is not None and now - surplus_since >= STEADY:
         most = least
     # The moments stay until what they led to shows: a call that fails is repeated by the next check.
-    return _sizes(count, spot, most, Market(short_since, surplus_since))
+    return _sizes(count, spot, most, there, Market(short_since, surplus_since))
 
 
 def _least(count: int, spot: Nodes, backup: Nodes) -> int:
@@ -90,9 +94,13 @@ def _least(count: int, spot: Nodes, backup: Nodes) -> int:
     return min(backup.size, max(needed, backup.here - removable))
 
 
-def _sizes(count: int, spot: Nodes, backup: int, market: Market) -> Sizes:
-    """Returns the sizes for a size of the backup. Spot loses nodes only if the fleet shrinks."""
-    limit = count + surge(count) - backup
+def _sizes(count: int, spot: Nodes, backup: int, there: int, market: Market) -> Sizes:
+    """Returns the sizes for a size of the backup. Spot loses nodes only if the fleet shrinks.
+
+    Args:
+        there: nodes that the backup has until they have drained.
+    """
+    limit = count + surge(count) - max(backup, there)
     return Sizes(min(count, max(spot.here, limit)), backup, market)
 
 
@@ -126,7 +134,10 @@ def purchases(standing: Standing, groups: list[GroupStatus], nodes: Mapping[str,
         if own is None or other is None:
             continue
         its, backup = Nodes.from_group(own, nodes), Nodes.from_group(other, nodes)
-        decided = sizes(standing.desired[role], timeout, its, backup, standing.market.get(role, Market()), now)
+        market_before = standing.market.get(role, Market())
+        decided = sizes(
+            standing.desired[role], timeout, its, backup, market_before, now, drains=standing.queue is not None
+        )
         market[role] = decided.market
         is_settled = is_settled and decided.market == Market() and not backup.size and not decided.backup
         for group, size in ((own, decided.spot), (other, decided.backup)):

@@ -1,47 +1,74 @@
-"""Implements standing fleets for the API: started once for each key, resized, and removed permanently.
+"""Implements standing fleets for the API: started once for each key, resized, extended, given work, and removed
+permanently.
 
-Everything but resizing is shared with runs of benchmarks, and uses their code.
+Starting and removing is shared with runs of benchmarks, and uses their code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from troop.bench.admission import spending
+from botocore.exceptions import ClientError
+
 from troop.bench.admission.spending import Bought
 from troop.bench.aws.fleet_record import FleetRecord
 from troop.bench.aws.function_calls import FleetCalls
+from troop.bench.aws.work_queues import MISSING, RefusedTask, WorkQueues
+from troop.bench.aws.work_results import ResultPage, WorkResults
 from troop.bench.definition import names, standing
-from troop.bench.definition.limits import no_room
 from troop.bench.definition.problems import BadBenchmarkError, Problem
 from troop.bench.definition.roster import Node
 from troop.bench.definition.standing import GroupStatus, Standing
+from troop.bench.fleets.queue_requests import Task
+from troop.bench.flows.fleet_limits import FleetLimits
 from troop.bench.flows.fleet_view import CELL, FleetView, standing_of
 from troop.bench.flows.run_service import RunService
 from troop.bench.money.costs import Cost
 from troop.bench.records.record import Cell, Resource, Run
+from troop.shared import moments
 from troop.shared.errors import TroopError
 from troop.shared.malformed import Malformed
 
 TRIES = 5
-"""Number of tries of a resize while others change the size at the same time."""
+"""Number of tries of a change while others change the same at the same time."""
+
+CHECKS_APART = timedelta(seconds=5)
+"""Time after a check within which submitted tasks wake no fleet: its next check counts them, too."""
 
 
 class FleetOverError(TroopError):
     """The fleet accepts no more changes."""
 
     def __init__(self, record: Run) -> None:
-        how = "has ended" if record.ended_at else "is being removed"
+        how = "has ended" if record.ended_at else "is being removed" if record.closed_at else "has expired"
         super().__init__(f"the fleet {record.run} {how}: start another one")
 
 
 class ScaledAtOnceError(TroopError):
-    """Other callers keep changing the size."""
+    """Other callers, or the fleet itself, keep changing the size or the end."""
 
     def __init__(self, run: str) -> None:
-        super().__init__(f"others are scaling the fleet {run} at the same time: check its size, then try again")
+        super().__init__(f"others are changing the fleet {run} at the same time: check its size, then try again")
+
+
+class NoQueueError(TroopError):
+    """The fleet takes no tasks."""
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """What became of submitted tasks.
+
+    Attributes:
+        sent: number of those that the queue has accepted.
+        total: tasks that it has accepted since the fleet's launch.
+    """
+
+    sent: int
+    refused: Sequence[RefusedTask]
+    total: int
 
 
 @dataclass(frozen=True)
@@ -79,6 +106,8 @@ class FleetService:
     Attributes:
         every: admits, lists and removes fleets.
         calls: calls the function that maintains fleets.
+        queues: of their tasks.
+        stored: the results of their tasks.
         clock: returns the current moment, aware.
     """
 
@@ -86,6 +115,8 @@ class FleetService:
     record: FleetRecord
     reader: FleetView
     calls: FleetCalls
+    queues: WorkQueues
+    stored: WorkResults
     clock: Callable[[], datetime]
 
     def scale(self, run: str, role: str | None, count: int, caller: str) -> Run:
@@ -98,56 +129,108 @@ class FleetService:
         Raises:
             MissingRunError: there is no such fleet.
             FleetOverError: it is closed.
-            BadBenchmarkError: there is no such role, it keeps its size, or there would be too many nodes: for the
-                deployment's limits, beside other runs, or for the fleet's budget. It names all of these.
+            BadBenchmarkError: there is no such role, it keeps its size or follows its backlog, or there would be too
+                many nodes: for the deployment's limits, beside other runs, or for the fleet's budget. It names all of
+                these.
             ScaledAtOnceError: all tries met changes by others.
             ClientError: AWS refused; a retry is safe.
         """
         for _ in range(TRIES):
-            record = self.every.get(run)
-            fleet = standing_of(record)
-            now = self.clock()
-            if record.closed_at is not None or now >= record.expires_at:
-                raise FleetOverError(record)
+            record, fleet, now = self._open(run)
             desired, most = standing.scaled(fleet, role, count), self.every.settings.max_nodes_total
-            self._hold_limits(record, fleet, desired, now)
+            if problems := self._limits.problems(record, fleet, desired, now):
+                raise BadBenchmarkError(problems)
             if desired == fleet.desired or self.record.scale(
-                run, fleet.desired, desired, caller, now, most, fleet.backups
+                run, fleet.desired, desired, caller, now, most, fleet.backups, drains=fleet.queue is not None
             ):
                 self.calls.keep(run)
                 return self.every.get(run)
         raise ScaledAtOnceError(run)
 
-    def _hold_limits(self, record: Run, fleet: Standing, desired: Mapping[str, int], now: datetime) -> None:
-        """Raises BadBenchmarkError with all limits that the size exceeds. If it exceeds only that of all runs together,
-        the change itself is refused, because it depends on the others at that moment.
-        """
-        settings, nodes = self.every.settings, standing.reserved(desired, fleet.backups)
-        problems = [
-            standing.too_many(fleet.desired, desired, settings.max_nodes, fleet.backups),
-            self._too_expensive(record, fleet.desired, desired, now),
-        ]
-        if not any(problems):
-            return
-        others = self.every.runs.reservations.read().others(record.run)
-        if nodes > standing.reserved(fleet.desired, fleet.backups):
-            problems.append(no_room(("count",), nodes, others, settings.max_nodes_total))
-        raise BadBenchmarkError([problem for problem in problems if problem is not None])
+    def extend(self, run: str, expires_at: datetime) -> Run:
+        """Moves the end of a fleet to a later moment, and begins to move that of its groups. Repeating it changes
+        nothing.
 
-    def _too_expensive(
-        self, record: Run, before: Mapping[str, int], desired: Mapping[str, int], now: datetime
-    ) -> Problem | None:
-        """Returns a problem if a role would grow beyond what the limit can pay for until the end; None otherwise."""
-        role = next((name for name, count in desired.items() if count > before[name]), None)
-        if role is None:
-            return None
-        runs = self.every.runs
-        terms = runs.terms(record.run)
-        if terms is None or terms.limit is None:
-            return None
-        spent = spending.actual(terms, runs.cells.get_all(record.run), runs.resources.get_all(record.run), now).amount
-        left = (record.expires_at - now).total_seconds()
-        return spending.too_many_nodes(terms, desired, role, spent, left)
+        Raises:
+            MissingRunError: there is no such fleet.
+            FleetOverError: it is closed, or has expired.
+            BadBenchmarkError: the moment is earlier than the end so far, or the fleet's budget does not pay for it.
+            ScaledAtOnceError: all tries met changes by others.
+            ClientError: AWS refused; a retry is safe.
+        """
+        for _ in range(TRIES):
+            record, fleet, now = self._open(run)
+            if expires_at != record.expires_at:
+                self._hold_budget(record, fleet, expires_at, now)
+            if expires_at == record.expires_at or self.record.extend(run, record.expires_at, expires_at):
+                self.calls.keep(run)
+                return self.every.get(run)
+        raise ScaledAtOnceError(run)
+
+    def _hold_budget(self, record: Run, fleet: Standing, expires_at: datetime, now: datetime) -> None:
+        """Raises BadBenchmarkError if a fleet must not live until this moment."""
+        if expires_at < record.expires_at:
+            end = moments.second(record.expires_at)
+            allowed = f"{end} or later: the end of a fleet only moves later; to end it now, remove it"
+            raise BadBenchmarkError([Problem(("expires_at",), f"is {moments.second(expires_at)}", allowed)])
+        budget = self._limits.budget(record, expires_at, now)
+        if budget and (problem := budget.too_long(fleet.desired)):
+            raise BadBenchmarkError([problem])
+
+    def submit(self, run: str, tasks: Sequence[Task]) -> Submitted:
+        """Sends tasks to a fleet's queue, and wakes a fleet that follows its backlog. A repeated request sends them
+        again: of the results of one task, the first stands.
+
+        Raises:
+            MissingRunError: there is no such fleet.
+            FleetOverError: it is closed, or has expired.
+            NoQueueError: it has no queue, or none yet.
+            ClientError: AWS refused all of them.
+        """
+        _, fleet, now = self._open(run)
+        if fleet.queue is None:
+            raise NoQueueError(f"the fleet {run} has no queue: set queue in its file, and start another fleet")
+        try:
+            refused = self.queues.send(run, CELL, tasks)
+        except ClientError as error:
+            if error.response["Error"]["Code"] not in MISSING:
+                raise
+            raise NoQueueError(f"{run} has no queue yet: try again when the fleet has started") from error
+        if sent := len(tasks) - len(refused):
+            self.record.count_submitted(run, sent)
+            if fleet.scales and (fleet.seen_at is None or now - fleet.seen_at >= CHECKS_APART):
+                self.calls.keep(run)
+        return Submitted(sent, refused, standing_of(self.every.get(run)).submitted)
+
+    def results(self, run: str, after: str | None) -> ResultPage:
+        """Returns a page of the results of a fleet's tasks, also of one that has ended.
+
+        Args:
+            after: id of the last task of the page before; None for the first page.
+
+        Raises:
+            MissingRunError: there is no such fleet.
+            ClientError: S3 refused.
+        """
+        self.every.get(run)
+        return self.stored.page(run, after)
+
+    @property
+    def _limits(self) -> FleetLimits:
+        return FleetLimits(self.every.runs, self.every.settings)
+
+    def _open(self, run: str) -> tuple[Run, Standing, datetime]:
+        """Reads a fleet that accepts changes.
+
+        Raises:
+            MissingRunError: there is no such fleet.
+            FleetOverError: it is closed, or has expired.
+        """
+        record = self.every.get(run)
+        now = self.clock()
+        if record.closed_at is not None or now >= record.expires_at:
+            raise FleetOverError(record)
+        return record, standing_of(record), now
 
     def view(self, run: str) -> FleetDetail:
         """Reads a fleet as it is now.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from troop.bench.aws.fleet_record import FleetRecord
 from troop.bench.aws.run_table import RunTable
@@ -26,16 +26,24 @@ from troop.shared.errors import RunClosedError
 
 EXPIRED = "its time has expired: expires_after"
 
+LONGEST_EXECUTION = timedelta(hours=6)
+"""Time after which an execution starts the next one, because its history is limited."""
+
+DRAIN_WAIT = 20
+"""Maximum seconds between two checks while nodes drain: each of them costs money until a check finds that it has."""
+
 
 @dataclass(frozen=True)
 class FleetRound:
-    """The result of one check for the workflow: WAITING, or DONE when the fleet is over.
+    """The result of one check for the workflow: WAITING, AGAIN to continue in another execution, or DONE when the fleet
+    is over.
 
     Attributes:
         wait_seconds: until the next check.
         name: of the fleet.
         withheld: resizes that wait, with the reason, as text.
         health: what the nodes report, and what was done about it.
+        failures: what AWS refused; everything else was done, and the next check tries again.
     """
 
     state: State
@@ -43,6 +51,7 @@ class FleetRound:
     name: str = ""
     withheld: tuple[str, ...] = ()
     health: HealthRound = field(default_factory=HealthRound)
+    failures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,9 +76,12 @@ class FleetSteps:
         """
         self.runs.set_running(run, execution)
 
-    def keep(self, run: str) -> FleetRound:
+    def keep(self, run: str, began: datetime | None = None) -> FleetRound:
         """Checks the nodes' health, resizes the groups to the desired sizes, records what exists, and returns when to
         check again.
+
+        Args:
+            began: when the execution of the workflow did; None for a call of the API.
 
         Raises:
             MissingRunError: there is no such fleet.
@@ -105,7 +117,11 @@ class FleetSteps:
             self.seating.seat(run, CELL, fleet.desired, reading.groups)
         if fleet.watched or not worked.is_settled:
             wait = min(wait, standing_backup.LONGEST_WAIT)
-        return FleetRound(State.WAITING, wait, record.name, worked.withheld, checked)
+        if reading.fleet.drains:
+            wait = min(wait, DRAIN_WAIT)
+        state = State.AGAIN if began and is_long(began, now) else State.WAITING
+        failures = (*checked.failures, *worked.failures)
+        return FleetRound(state, wait, record.name, worked.withheld, checked, failures)
 
     def settle(self, run: str, error: str = "", cause: str = "") -> tuple[RunStatus, str | None]:
         """Returns the fleet's final status, and the reason.
@@ -123,3 +139,8 @@ class FleetSteps:
         if self.clock() >= record.expires_at:
             return RunStatus.STOPPED, EXPIRED
         return RunStatus.FAILED, "its workflow ended without a result"
+
+
+def is_long(began: datetime, now: datetime) -> bool:
+    """Checks whether an execution that began then is to start the next one."""
+    return now - began >= LONGEST_EXECUTION

@@ -1,22 +1,24 @@
-"""Fits the groups of a standing fleet to the sizes that they should have, and records their nodes."""
+"""Checks the work of a standing fleet: counts its tasks, fits its sizes to them, and its groups to the sizes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.bench.aws.fleet_record import FleetRecord
-from troop.bench.aws.run_table import RunTable
-from troop.bench.aws.standing_groups import StandingGroups, group_name
-from troop.bench.definition import standing
-from troop.bench.fleets import standing_backup
-from troop.bench.fleets.standing_backup import Purchases
+from troop.bench.aws.queue_ages import QueueAges
+from troop.bench.aws.work_queues import WorkQueues
+from troop.bench.definition import names, standing
+from troop.bench.definition.living import WorkSample
+from troop.bench.definition.problems import BadBenchmarkError
+from troop.bench.flows.fleet_limits import FleetLimits
+from troop.bench.flows.fleet_sizes import FleetSizes
 from troop.bench.flows.fleet_view import CELL, Reading, standing_of
-from troop.bench.flows.inventory_reader import InventoryReader
-from troop.bench.flows.launching import LONGEST
-from troop.bench.records.record import Kind, Resource
-from troop.bench.removal import teardown
-
-_COME_AND_GO = frozenset({Kind.INSTANCE, Kind.VOLUME})
+from troop.bench.living import samples, scaling
+from troop.bench.living.scaling import Sizing
+from troop.shared.malformed import MalformedItemError
 
 
 @dataclass(frozen=True)
@@ -26,69 +28,113 @@ class WorkRound:
     Attributes:
         withheld: resizes that wait, with the reason, as text.
         is_settled: whether nothing is to be expected soon.
+        failures: what AWS refused; the next check tries again.
     """
 
     withheld: tuple[str, ...] = ()
     is_settled: bool = True
+    failures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class FleetWork:
-    """Resizes the groups of fleets."""
+    """The work of a deployment's fleets."""
 
-    runs: RunTable
     record: FleetRecord
-    groups: StandingGroups
-    inventory_reader: InventoryReader
+    sizes: FleetSizes
+    limits: FleetLimits
+    queues: WorkQueues
+    ages: QueueAges
 
     def check(self, reading: Reading) -> tuple[Reading, WorkRound]:
-        """Resizes the groups to the desired sizes, and records what exists. Returns the reading as its claims left it.
+        """Counts the tasks, scales the roles that follow them, resizes the groups, and moves the moment at which they
+        expire. Returns the reading as its claims left it.
 
         Raises:
             RunClosedError: the fleet was closed in the meantime; nothing is launched for it.
-            ClientError: AWS refused; the next check tries again.
+            ClientError: AWS refused a part without which the others mean nothing; the next check tries again.
         """
-        bought = standing_backup.purchases(reading.fleet, reading.groups, reading.nodes, reading.at)
-        withheld = self._change(reading, bought)
-        return reading, WorkRound(withheld, bought.is_settled)
-
-    def _change(self, reading: Reading, bought: Purchases) -> tuple[str, ...]:
-        """Resizes the groups, and records instances and volumes that are new or gone. Returns what was not resized.
-
-        A group that must stay, because of ``troop:protected`` or an instance that is not the fleet's, keeps its size:
-        Auto Scaling chooses which instances it terminates.
-
-        Overlapping checks of a role with a backup have seen different nodes. Only the one that first records its
-        decision resizes such groups; another one could remove nodes by what it saw earlier.
-
-        Both happen under a launch right: no teardown concludes while it lasts, so nothing is created after its end.
-
-        Raises:
-            RunClosedError: the fleet was closed in the meantime; nothing is launched for it.
-        """
-        run, fleet, now = reading.run, reading.fleet, reading.at
-        inventory, resources = self.inventory_reader.read(run, CELL)
-        seen = [one for one in inventory.every if one.kind in _COME_AND_GO]
-        recorded = [one for one in resources if one.kind in _COME_AND_GO]
-        ours = [one for one in inventory.ours if one.kind in _COME_AND_GO]
-        new: list[Resource] = teardown.unrecorded(ours, recorded, now)
-        # The desired sizes are read last: two checks can overlap, and the newer size must win.
-        desired = standing_of(self.runs.get(run)).desired
-        own = {role: n for role, n in desired.items() if role not in fleet.backups}
-        resizes = standing.resizes(reading.groups, own)
-        is_new = bought.resizes or bought.market != fleet.market
-        if is_new and self.record.claim(run, fleet, market=bought.market) is not None:
-            resizes += bought.resizes
-        stays = {one.name: why for one, why in inventory.protected.items() if one.kind is Kind.AUTO_SCALING_GROUP}
-        named = [(group_name(run, CELL, resize.role, resize.is_backup), resize) for resize in resizes]
-        resizes = tuple(resize for name, resize in named if name not in stays)
-        if resizes or new:
-            launch = self.runs.launches.begin(run, CELL, now + LONGEST)
+        failures: list[str] = []
+        if reading.fleet.queue is not None:
             try:
-                for resize in resizes:
-                    self.groups.resize(run, CELL, resize)
-                self.runs.resources.record_seen(new, now)
-            finally:
-                self.runs.launches.end(launch)
-        self.runs.resources.gone(teardown.vanished(recorded, seen, []), now)
-        return tuple(f"{name} to {resize.size}: {stays[name]}" for name, resize in named if name in stays)
+                reading = self._follow(reading, self._counted(reading, failures))
+            except (ClientError, BotoCoreError) as error:
+                failures.append(f"the tasks were not counted: {error}")
+        reading, sized = self.sizes.check(reading)
+        failures += self._expire(reading)
+        if reading.fleet.queue is not None:  # the orders follow from what is decided last, perhaps by another check
+            reading = replace(reading, fleet=standing_of(self.sizes.runs.get(reading.run)))
+        return reading, WorkRound(sized.withheld, sized.is_settled, tuple(failures))
+
+    def _counted(self, reading: Reading, failures: list[str]) -> WorkSample:
+        counts, oldest = self.queues.counts(reading.run, CELL), None
+        if counts.waiting or counts.in_work:
+            try:
+                oldest = self.ages.oldest(names.queue_name(reading.run, CELL), reading.at)
+            except (ClientError, BotoCoreError) as error:  # the sizes do not depend on it
+                failures.append(f"the age of the oldest task is unknown: {error}")
+        return WorkSample(reading.at, reading.fleet.submitted, counts.waiting, counts.in_work, counts.dead, oldest)
+
+    def _follow(self, reading: Reading, work: WorkSample) -> Reading:
+        """Records the tasks, and scales the roles that follow them, as far as the limits allow. Of overlapping checks
+        only the one that first records its decision scales.
+        """
+        fleet = reading.fleet
+        sizings = {
+            role: scaling.sized(scale, fleet.desired[role], work, fleet.needs.get(role, ()), reading.at)
+            for role, scale in fleet.scales.items()
+        }
+        desired, withheld = self._limited(reading, sizings)
+        claimed = self.record.claim(
+            reading.run,
+            fleet,
+            work=work,
+            samples=samples.following(fleet.samples, work),
+            needs={role: sizing.needs for role, sizing in sizings.items()},
+            withheld=withheld,
+        )
+        if claimed is None:
+            return reading
+        reading = replace(reading, fleet=claimed)
+        return reading if desired == claimed.desired else self._scaled(reading, desired)
+
+    def _limited(self, reading: Reading, sizings: Mapping[str, Sizing]) -> tuple[dict[str, int], dict[str, str]]:
+        """Returns the desired nodes by role that the limits allow, and why some roles get fewer. Roles that shrink come
+        first: they make room for the others.
+        """
+        desired, withheld = dict(reading.fleet.desired), dict[str, str]()
+        for role, sizing in sorted(sizings.items(), key=lambda item: item[1].count - desired[item[0]]):
+            so_far = replace(reading.fleet, desired=desired)
+            try:
+                count, why = self.limits.fitting(reading.record, so_far, role, sizing.count, reading.at)
+            except MalformedItemError as error:
+                count, why = desired[role], f"its work needs {sizing.count} nodes, but its costs are unknown: {error}"
+            desired = {**desired, role: count}
+            withheld |= {role: why} if why else {}
+        return desired, withheld
+
+    def _scaled(self, reading: Reading, desired: Mapping[str, int]) -> Reading:
+        fleet, now = reading.fleet, reading.at
+        most = self.limits.settings.max_nodes_total
+        try:
+            scaled = self.record.scale(
+                reading.run, fleet.desired, desired, standing.ITSELF, now, most, fleet.backups, drains=True
+            )
+        except BadBenchmarkError:  # other runs have taken the nodes since: the next check finds fewer
+            return reading
+        if not scaled:
+            return reading
+        return replace(reading, fleet=replace(fleet, desired=desired, scaled_at=now, scaled_by=standing.ITSELF))
+
+    def _expire(self, reading: Reading) -> list[str]:
+        """Moves the end of groups and queues to that on record, which only moves later. Returns what AWS refused."""
+        ends, failures = reading.record.expires_at, list[str]()
+        late = [one for one in reading.groups if one.exists and (one.expires_at is None or one.expires_at < ends)]
+        try:
+            if late and reading.fleet.queue is not None:
+                self.queues.expire(reading.run, CELL, ends)
+            for group in late:
+                self.sizes.groups.expire(reading.run, CELL, group, ends)
+        except (ClientError, BotoCoreError) as error:
+            failures.append(f"a group does not expire at its new end: {error}")
+        return failures

@@ -16,6 +16,7 @@ from troop.bench.aws.executions import Executions
 from troop.bench.aws.run_table import RunTable
 from troop.bench.aws.tagged_resources import described
 from troop.bench.definition.money import ZERO
+from troop.bench.definition.names import run_of_execution
 from troop.bench.flows.cost_records import Increment, count, count_ended, reckon
 from troop.bench.flows.inventory_reader import InventoryReader
 from troop.bench.flows.teardown import remove_all
@@ -80,7 +81,7 @@ class Reaper:
         machine, name, status = detail["stateMachineArn"], detail["name"], detail["status"]
         start = None
         if machine in (self.executions.benchmark, self.executions.fleet):
-            start = reaping.start_after_run(name, status, self.inventory_reader.run(name))
+            start = reaping.start_after_run(name, status, self.inventory_reader.run(run_of_execution(name)))
         elif machine == self.executions.teardown:
             work = _input(detail)
             start = reaping.start_after_teardown(

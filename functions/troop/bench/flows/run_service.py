@@ -197,7 +197,7 @@ class RunService:
         now, reason = self.clock(), f"stopped by {caller}"
         record = self.runs.close(run, RunStatus.STOPPED, reason, now)
         if record.outcome is RunStatus.STOPPED:  # otherwise its workflow is already at the teardown
-            self.machines.stop(run, reason)
+            self.machines.stop(record.execution_name, reason)
         self.machines.tear_down(run, RunStatus.STOPPED, reason, now)
         return record
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from troop.bench.definition.definition import PointPlace
 from troop.bench.definition.money import ZERO
+from troop.bench.definition.names import run_of_execution
 from troop.bench.definition.plan import Variant
 from troop.bench.definition.standing import Standing
 from troop.bench.money.costs import Cost
@@ -246,7 +247,7 @@ class Run:
         requested_by: ARN of the caller.
         cells: number of its cells.
         nodes: maximum number of nodes at a time, in all parallel cells.
-        execution: ARN of its workflow's execution.
+        execution: ARN of its workflow's execution; of a standing fleet, which has several, the latest.
         outcome: the status it will end with; set when it is closed.
         closed_at: since when nothing may be launched for it.
         ended_at: since when nothing of it exists except its results and ``left_behind``.
@@ -283,3 +284,9 @@ class Run:
     left_behind: tuple[LeftBehind, ...] = field(default=(), metadata=_OMIT)
     size: str | None = field(default=None, metadata=_OMIT)
     timetable: tuple[PlannedStep, ...] = field(default=(), metadata=_OMIT)
+
+    @property
+    def execution_name(self) -> str:
+        """Name of its workflow's execution."""
+        name = (self.execution or "").rpartition(":")[2]
+        return name if run_of_execution(name) == self.run else self.run

@@ -60,13 +60,13 @@ def start_after_run(name: str, status: str, run: Run | None) -> Start | None:
     """Decides whether to start a teardown after the end of a run's workflow.
 
     Args:
-        name: of the execution, which is the run's id.
+        name: of the execution. If another one continues the workflow, its end means nothing.
         status: of the execution.
         run: the run's record.
     """
-    if status not in ENDED_BADLY or run is None or run.ended_at:
+    if status not in ENDED_BADLY or run is None or run.ended_at or run.execution_name != name:
         return None
-    return Start(run.run, f"{name}-1", RunStatus.FAILED, _over(status))
+    return Start(run.run, f"{run.run}-1", RunStatus.FAILED, _over(status))
 
 
 def start_after_teardown(name: str, work: Mapping[str, object], status: str, run: Run | None) -> Start | None:

@@ -17,6 +17,7 @@ from troop.bench.aws.run_keys import RunKeys
 from troop.bench.aws.run_machines import RunMachines
 from troop.bench.aws.stored_schedules import ScheduleGroup, ScheduleRequests, ScheduleStates
 from troop.bench.aws.unit_requests import UnitRequests
+from troop.bench.aws.work_results import WorkResults
 from troop.bench.flows.estimating import Estimating
 from troop.bench.flows.fleet_service import FleetService
 from troop.bench.flows.live_runs import LiveRuns
@@ -108,5 +109,7 @@ def fleet_service() -> FleetService:
         record=fleet.fleet_record(),
         reader=fleet.fleet_view(),
         calls=FleetCalls(client("lambda"), variable(Variable.FLEET_FUNCTION)),
+        queues=fleet.work_queues(),
+        stored=WorkResults(presigning_client("s3"), variable(Variable.RESULTS_BUCKET)),
         clock=environment.now,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -18,6 +19,11 @@ LARGEST_BODIES = dict.fromkeys(
     ("/benchmarks", "/benchmarks/estimate", "/benchmarks/schedules", "/fleets", "/fleets/estimate"), 2 * 1024 * 1024
 )
 """The larger limits by path: benchmarks and fleets come with their files."""
+
+LARGEST_TASKS = 5 * 1024 * 1024
+"""The most characters of a body with tasks: with escapes, it must fit into Lambda's 6 MB."""
+
+_TASKS = re.compile(r"/fleets/[^/]+/tasks")
 
 _DEEPEST_BODY = 32
 """The most levels of a body: more than twice those of a benchmark's file."""
@@ -78,10 +84,14 @@ def body_problem(event: Mapping[str, Any]) -> str | None:
     if kind != "application/json":
         return f"the body's content type is {kind[:80]!r}: send application/json"
     try:
-        parsed_body(body, LARGEST_BODIES.get(str(event.get("path")), LARGEST_BODY))
+        parsed_body(body, _largest(str(event.get("path"))))
     except BadBodyError as bad:
         return str(bad)
     return None
+
+
+def _largest(path: str) -> int:
+    return LARGEST_TASKS if _TASKS.fullmatch(path) else LARGEST_BODIES.get(path, LARGEST_BODY)
 
 
 class BadBodyError(TroopError):

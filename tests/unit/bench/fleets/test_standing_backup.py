@@ -85,6 +85,14 @@ def test_decision_after_a_failed_call_is_the_same() -> None:
     assert decide(10, full(9), full(3), again.market) == again
 
 
+def test_spot_waits_for_the_place_of_nodes_of_the_backup_that_drain() -> None:
+    spot, backup = full(9), full(3)
+    at_once = sizes(10, TIMEOUT, spot, backup, SURPLUS, NOW)
+    assert (at_once.spot, at_once.backup) == (10, 1)
+    draining = sizes(10, TIMEOUT, spot, backup, SURPLUS, NOW, drains=True)
+    assert (draining.spot, draining.backup) == (9, 1), "twelve nodes are the most"
+
+
 @st.composite
 def nodes_of_group(draw: st.DrawFn, most: int = 30) -> Nodes:
     size = draw(st.integers(0, most))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from troop.bench.definition import names
 from troop.bench.records.record import Kind, Run, RunStatus
 from troop.bench.removal.reaping import (
     ENDS_WITHIN,
@@ -50,6 +51,28 @@ def test_failed_execution_starts_the_teardown_of_an_open_run(status: str, run: R
     if start:
         assert (start.run, start.name, start.stop) == (ID, f"{ID}-1", False)
         assert start.status is RunStatus.FAILED
+
+
+def test_the_end_of_an_execution_that_another_one_continues_means_nothing() -> None:
+    run = replace(RUN, execution=f"arn:aws:states:eu-central-1:1:execution:fleet:{ID}-3")
+    assert start_after_run(f"{ID}-2", "FAILED", run) is None
+    assert start_after_run(ID, "FAILED", run) is None
+    start = start_after_run(f"{ID}-3", "FAILED", run)
+    assert start is not None
+    assert (start.run, start.name) == (ID, f"{ID}-1")
+
+
+@pytest.mark.parametrize("execution", [None, "arn", f"arn:aws:states:eu-central-1:1:execution:fleet:{ID}"])
+def test_the_first_execution_has_the_name_of_its_run(execution: str | None) -> None:
+    assert replace(RUN, execution=execution).execution_name == ID
+
+
+def test_executions_of_a_fleet_count_on() -> None:
+    later = [ID]
+    for _ in range(11):
+        later.append(names.following_execution(later[-1]))
+    assert (later[1], later[11]) == (f"{ID}-2", f"{ID}-12")
+    assert {names.run_of_execution(name) for name in later} == {ID}
 
 
 def test_failed_teardown_is_restarted_a_limited_number_of_times() -> None:

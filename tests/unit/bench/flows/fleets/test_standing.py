@@ -18,7 +18,8 @@ def test_fleet_is_standing_once_all_nodes_are_ready(stand: Stand) -> None:
     run = stand.launched()
     assert stand.runs.get(run).status is RunStatus.RUNNING
     assert stand.step(run, "keep") == {
-        "run": run, "cell": "c001", "state": "waiting", "wait_seconds": 5, "status": "", "reason": "",
+        "run": run, "cell": "c001", "state": "waiting", "wait_seconds": 5, "following": f"{run}-2",
+        "status": "", "reason": "",
     }  # fmt: skip
     assert stand.roles(run) == {"workers": {"desired": 2, "in_service": 2, "on_demand": 2}}
     assert names.STANDING not in stand.bench.cell().phases

@@ -49,6 +49,8 @@ ROUTES = (
     "GET /fleets/{fleet}",
     "PATCH /fleets/{fleet}",
     "DELETE /fleets/{fleet}",
+    "POST /fleets/{fleet}/tasks",
+    "GET /fleets/{fleet}/results",
 )
 
 
@@ -112,7 +114,13 @@ GRANTS = (
     Grant(
         "authors of benchmarks",
         ("POST /fleets", "PATCH /fleets/*", "DELETE /fleets/*"),
-        "starting, resizing and removing fleets; needs `POST /benchmarks/artifacts` where nodes install something",
+        "starting, resizing, extending and removing fleets; needs `POST /benchmarks/artifacts` where nodes install "
+        "something",
+    ),
+    Grant(
+        "authors of tasks",
+        ("POST /fleets/*/tasks",),
+        "giving tasks to fleets: the fleet's own code works on them, and the fleet may grow to its `max`",
     ),
 )
 """All changes and all readings of benchmarks, by those who need them. Readings of chaos have the first resource."""

@@ -282,6 +282,20 @@ def test_a_condition_on_the_keys_of_items(world: World) -> None:
     assert written(wide, "switch") == {"AccessDeniedException"}
 
 
+def test_a_policy_allows_only_uploads_on_a_condition(world: World) -> None:
+    bucket = unique("once")
+    world.account.client("s3").create_bucket(Bucket=bucket)
+    once = {"Null": {"s3:if-none-match": "false"}}
+    role = world.role(allow("s3:PutObject", f"arn:aws:s3:::{bucket}/*", Condition=once))
+
+    def put(**more: str) -> str:
+        return attempt(world, role, "s3", "put_object", Bucket=bucket, Key="key", Body=b"x", **more)
+
+    assert put() == put(IfMatch='"x"') == "AccessDenied"
+    assert [put(IfNoneMatch="*"), put(IfNoneMatch="*")] == ["allowed", "PreconditionFailed"]
+    assert attempt(world, role, "s3", "create_multipart_upload", Bucket=bucket, Key="key") == "AccessDenied"
+
+
 def test_groups_use_networks_of_cloudformation(world: World, fleet: Fleet) -> None:
     template = {
         "Resources": {

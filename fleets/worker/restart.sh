@@ -9,7 +9,8 @@ if [ -s "$pid_file" ] && read -r old < "$pid_file" && kill "$old" 2> /dev/null; 
     done
     kill -9 "$old" 2> /dev/null || true # it hangs
 fi
-nohup python3 "$TROOP_FILES/worker.py" "$TROOP_PARAMETERS" >> "$log" 2>&1 < /dev/null &
+# In a session of its own: a spot notice during this script ends the script's group, and the worker must hand back first.
+setsid nohup python3 "$TROOP_FILES/worker.py" "$TROOP_PARAMETERS" >> "$log" 2>&1 < /dev/null &
 echo $! > "$pid_file"
 sleep 1
 kill -0 $! || { tail -n 20 "$log"; exit 1; }

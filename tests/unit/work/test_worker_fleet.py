@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -139,8 +140,9 @@ def test_a_restart_replaces_the_worker(fleet: Fleet) -> None:
     assert eventually(lambda: fleet.health()[0]) == 200
 
 
-def test_a_worker_ends_with_its_node(fleet: Fleet) -> None:
+def test_a_worker_outlives_its_script_and_ends_with_its_node(fleet: Fleet) -> None:
     fleet.run("setup.sh")
+    assert os.getsid(fleet.pid) == fleet.pid, "what ends the script's group during a spot notice does not kill it"
     fleet.workers.folder.stop(LEAVE)
     eventually(lambda: fleet.health()[0] == 0)
 

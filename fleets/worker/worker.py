@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -168,7 +169,7 @@ def work(objects: Objects, progress: Progress, most_bytes: int) -> None:
             with task:
                 progress.note(task.id)
                 try:
-                    result = process(task.body, objects, most_bytes, lambda name=task.id: progress.note(name))
+                    result = process(task.body, objects, most_bytes, partial(progress.note, task.id))
                     task.deliver(json.dumps(result))
                 finally:
                     progress.end(task.id)

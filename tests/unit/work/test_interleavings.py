@@ -91,7 +91,17 @@ class Interleavings(RuleBasedStateMachine):
     def teardown(self) -> None:
         if not hasattr(self, "account"):
             return
-        self.work_off()
+        try:
+            self.work_off()
+            self.judge()
+        finally:
+            for process in self.processes:
+                process.die()
+                process.fates = []
+                process.end_loop()
+            self.temporary.cleanup()
+
+    def judge(self) -> None:
         names = {f"task-{number}" for number in range(TASKS)}
         assert self.account.messages == {}, "a task is lost in the queue"
         assert [one.id for one in self.account.dead] == [POISON]
@@ -99,11 +109,6 @@ class Interleavings(RuleBasedStateMachine):
         assert set(self.account.writes.values()) == {1}, "a result was replaced"
         for name, contents in self.standing.items():
             assert contents == [self.account.result(name)], "another result stands than the worker was told"
-        for process in self.processes:
-            process.die()
-            process.fates = []
-            process.end_loop()
-        self.temporary.cleanup()
 
     def work_off(self) -> None:
         """Lets one new worker, without faults, do what is left; poison ends it each time."""

@@ -10,7 +10,7 @@ export CDK_DISABLE_CLI_TELEMETRY := 1
 # Container images often set it. Then each of hundreds of processes compiles all its imports, and pytest rewrites tests at every run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup browser demo bench first-hour local pictures deploy destroy test duration test-all check style lint openapi constraints audit release unit model infra machines aws_facts e2e local-tests storage faults perf histories cassandra latte agent-boot second-opinions format clean web ring loss data-service
+.PHONY: help setup browser demo bench first-hour local pictures deploy destroy test duration test-all check style lint openapi constraints audit release unit model infra machines aws_facts e2e local-tests storage faults perf histories cassandra latte agent-boot second-opinions format clean web ring loss workers data-service
 help:  ## list the targets
 	@grep -hE '^[a-z0-9_-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
@@ -163,6 +163,9 @@ ring: setup  ## end a server of a real Cassandra ring, and count what its client
 
 loss: setup  ## measure what load notices when a Cassandra ring loses a server, web tiers behind nginx a node, and kernels their network, and write the reports (15 minutes; needs Go, first builds latte)
 	@$(BIN)/python -m local loss
+
+workers: setup  ## run a fleet of real workers with a queue: it grows, loses nodes, heals and shrinks; draw backlog, nodes and cost (ten minutes); ARGS=--short: three nodes
+	@$(BIN)/python -m local workers $(ARGS)
 
 data-service: setup  ## measure a REST service on real Cassandra with and without memcached, and compare both (a quarter of an hour; needs Go)
 	@$(BIN)/python -m local tools --service

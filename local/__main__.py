@@ -3,7 +3,7 @@
 `up`: local AWS with Troop, until Ctrl-C; `demo`: a complete demonstration; `bench`: a benchmark; `first-hour`: the
 commands of docs/start/first-hour.md; `pictures`: the pictures of the documents; `tools`: the tools of the benchmarks
 with Cassandra; `latte`: the load generator for nodes; `web`: the benchmark web-scale; `ring`: the fleet cassandra,
-which loses a server; `loss`: failures under load.
+which loses a server; `loss`: failures under load; `workers`: a fleet that works, grows, heals and shrinks.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from . import latte, loss, ring, web
+from . import latte, loss, ring, web, workers
 from .demo.benchmark import put_data, tell_benchmark
 from .demo.story import tell
 from .deployment import DeploymentError
@@ -65,6 +65,11 @@ def main() -> int:
     fails.add_argument("--kernels", action="store_true", help="only cut and slow networks, on kernels as nodes")
     fails.set_defaults(
         run=lambda options: loss.run(lambda message: print(f"== {message}", flush=True), only_kernels=options.kernels)
+    )
+    works = commands.add_parser("workers", help="break workers of a fleet with a queue, and draw what happens")
+    works.add_argument("--short", action="store_true", help="fewer tasks and nodes, and none that falls silent")
+    works.set_defaults(
+        run=lambda options: workers.run(lambda message: print(f"== {message}", flush=True), short=options.short)
     )
     arguments = parser.parse_args()
     try:

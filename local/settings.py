@@ -68,15 +68,15 @@ def salt_for(units: Collection[str], now: datetime) -> str:
 
 
 def lasting_settings(now: datetime) -> dict[str, Any]:
-    """Returns a context for a deployment of any duration, with a window of the whole day, and with faults inside
-    instances, to which each group must consent.
+    """Returns a context for a deployment of any duration, with a window of the whole day, with queues of fleets, and
+    with faults inside instances, to which each group must consent.
 
     In a long window, not all rolls can be due already. So it is late in the evening in the time zone: more than nine
     out of ten rolls are due at once, the others before midnight, within one to two hours. On the next day, rolls are
     due at any minute.
     """
     ahead, _ = _where_it_is(_LATE, now)
-    return _settings(ahead, "00:00", "24:00") | {"troop:inside_instances": True}
+    return _settings(ahead, "00:00", "24:00") | {"troop:inside_instances": True, "troop:queues": True}
 
 
 def _where_it_is(hour: int, now: datetime) -> tuple[int, datetime]:

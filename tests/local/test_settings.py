@@ -69,7 +69,8 @@ def test_lasting_settings_leave_no_minute_out_and_most_of_a_day_is_behind_them(n
     assert timedelta(minutes=30) < last - now, "the others come the same day"
     for hours in range(0, 50, 7):
         assert calendar.at(now + timedelta(hours=hours)).closure is None
-    expected = {**local_settings(now), "troop:calendars": {}, "troop:inside_instances": True}
+    more = {"troop:inside_instances": True, "troop:queues": True}
+    expected = {**local_settings(now), "troop:calendars": {}, **more}
     assert {**context, "troop:calendars": {}} == expected
 
 

@@ -156,7 +156,6 @@ class OwnObject:
             OSError, http.client.HTTPException: S3 did not answer, or refused.
             CredentialsError: the node has no credentials.
         """
-        self._web.close()  # S3 has closed a connection that was silent for so long
         self._ask("PUT", {"content-type": "application/json"}, body)
 
     def get(self) -> bytes:
@@ -177,6 +176,7 @@ class OwnObject:
         every = {"host": address.host, **headers}
         signed = self._signer.headers(method, path, "", every, hashlib.sha256(body).hexdigest())
         scheme = "https" if address.is_tls else "http"
+        self._web.close()  # S3 has closed a connection that was silent for so long
         answer = self._web.ask(f"{scheme}://{address.host}{path}", method, signed, body or None)
         if answer.status != 200:
             self._store.refused(answer.body.partition(b"<Code>")[2].partition(b"<")[0].decode("ascii", "replace"))

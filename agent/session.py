@@ -91,6 +91,8 @@ class Session:
         definition = self._fetch()
         if definition.own_data:
             self._place = replace(self._place, data=f"s3://{self._place.boot.bucket}/{self._keys.data}")
+        if definition.standing:
+            self._begin_keeping(definition)
         self._initialize(definition.read_volumes)
         if definition.faults:
             faults.prepare(definition.methods, self._place.identity.address)
@@ -240,7 +242,8 @@ class Session:
 
         Registration after the setup distinguishes ready nodes from running ones.
         """
-        roster, keeper = Address(self._store, self._keys.roster), self._begin_keeping(definition)
+        roster, keeper = Address(self._store, self._keys.roster), self._keeper
+        assert keeper is not None
         if definition.ranks:
             self._rank = self._await_seat(roster)
         for setup in definition.setup:
@@ -266,8 +269,10 @@ class Session:
             if definition.ranks:
                 self._refresh_roster(roster)
 
-    def _begin_keeping(self, definition: Definition) -> Keeper:
-        """Begins to read orders, also during the setup, because the fleet may have been extended before this boot."""
+    def _begin_keeping(self, definition: Definition) -> None:
+        """Begins to read orders before anything that takes long, because the fleet may have been extended before this
+        boot: otherwise the node would end meanwhile.
+        """
         place, node = self._place, self._place.identity.id
         if definition.is_watched:
             processes.adopt()
@@ -283,7 +288,6 @@ class Session:
             is_watched=definition.is_watched,
         )
         self._keeper.start()
-        return self._keeper
 
     def _fetch_queue(self) -> None:
         """Stores what workers must know of the queue, and of the place of results."""

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 from agent import block_devices, definition, initialization
 from agent.errors import AgentError
+from agent.expiry import Expiry
 from agent.initialization import BLOCK, read_whole
 from agent.nvme import EBS_MODEL
-from tests.unit.agent.fake_account import FakeAccount
-from tests.unit.agent.node import ROLE, Node
+from agent.place import Place
+from agent.session import Session
+from agent.store import Store
+from tests.unit.agent.fake_account import REGION, FakeAccount
+from tests.unit.agent.node import BUCKET, ROLE, Node
+from tests.unit.agent.test_phase import place  # noqa: F401 - a fixture
 
 
 def device(path: Path, size: int) -> Path:
@@ -127,3 +133,14 @@ def test_a_node_that_cannot_read_its_volume_registers_the_reason(account: FakeAc
     node.benchmark({"name": "measure"}, files={}, fleets={ROLE: {"volumes": volumes}})
     node.boot()
     assert node.registration()["error"] == "this node has no volume /dev/sdz"
+
+
+def test_orders_are_read_before_volumes_are(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    """A volume can take longer than a node that boots after its old end has to read of the new one."""
+    steps: list[str] = []
+    fleet = definition.Definition((), {}, (), {}, standing=True, read_volumes=("/dev/sdf",))
+    monkeypatch.setattr(Session, "_fetch", lambda _: fleet)
+    for step in ("_begin_keeping", "_initialize", "_stand"):
+        monkeypatch.setattr(Session, step, lambda *_, step=step: steps.append(step))
+    Session(place, Store(BUCKET, REGION), Expiry(time.time() + 60)).run()
+    assert steps == ["_begin_keeping", "_initialize", "_stand"]

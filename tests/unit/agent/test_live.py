@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -157,3 +159,27 @@ def test_the_object_has_the_nodes_name_and_a_valid_signature(
     account.credentials = {"AccessKeyId": "ASIASECOND", "SecretAccessKey": "other", "Token": "t"}
     with pytest.raises(OSError, match="ExpiredToken"):
         stored.put(b"{}")
+
+
+def test_an_object_is_read_again_after_s3_has_closed_the_connection(
+    place: Place,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Closing(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+            self.close_connection = True
+
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIA")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Closing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = address_of(place.boot.bucket, REGION, f"http://127.0.0.1:{server.server_port}")
+        orders = OwnObject(place.boot, address, "orders.json", CredentialStore)
+        assert [orders.get() for _ in range(3)] == [b"{}"] * 3
+        server.shutdown()

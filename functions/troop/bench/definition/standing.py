@@ -113,6 +113,7 @@ class Standing:
         repairs: those of the last hour, and the last one of each node, in order.
         announced: checks of which people are notified, by ``<role>/<check>``.
         drains: by node that is to take no more tasks, since when.
+        extends: whether its nodes learn of a later end; false for a fleet of an earlier version.
     """
 
     desired: Mapping[str, int]
@@ -144,6 +145,7 @@ class Standing:
     repairs: tuple[Repair, ...] = field(default=(), metadata=_OMIT)
     announced: Mapping[str, Announcement] = field(default_factory=dict, metadata=_OMIT)
     drains: Mapping[str, datetime] = field(default_factory=dict, metadata=_OMIT)
+    extends: bool = field(default=False, metadata=_OMIT)
 
 
 class Place(StrEnum):

@@ -34,6 +34,9 @@ from troop.shared.malformed import Malformed
 TRIES = 5
 """Number of tries of a change while others change the same at the same time."""
 
+LEAST_LEFT = timedelta(minutes=3)
+"""Time before the end of a fleet in which it cannot be extended any more: groups and nodes must learn of it in time."""
+
 CHECKS_APART = timedelta(seconds=5)
 """Time after a check within which submitted tasks wake no fleet: its next check counts them, too."""
 
@@ -154,7 +157,8 @@ class FleetService:
         Raises:
             MissingRunError: there is no such fleet.
             FleetOverError: it is closed, or has expired.
-            BadBenchmarkError: the moment is earlier than the end so far, or the fleet's budget does not pay for it.
+            BadBenchmarkError: the moment is earlier than the end so far, that is too near or fixed, or the fleet's
+                budget does not pay for the time.
             ScaledAtOnceError: all tries met changes by others.
             ClientError: AWS refused; a retry is safe.
         """
@@ -172,6 +176,11 @@ class FleetService:
         if expires_at < record.expires_at:
             end = moments.second(record.expires_at)
             allowed = f"{end} or later: the end of a fleet only moves later; to end it now, remove it"
+            raise BadBenchmarkError([Problem(("expires_at",), f"is {moments.second(expires_at)}", allowed)])
+        if not fleet.extends or record.expires_at - now < LEAST_LEFT:
+            end = moments.second(record.expires_at)
+            why = "is too near" if fleet.extends else "is known to its nodes, which an earlier version has launched"
+            allowed = f"{end}: this end {why}. Start another fleet"
             raise BadBenchmarkError([Problem(("expires_at",), f"is {moments.second(expires_at)}", allowed)])
         budget = self._limits.budget(record, expires_at, now)
         if budget and (problem := budget.too_long(fleet.desired)):

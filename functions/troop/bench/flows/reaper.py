@@ -181,7 +181,8 @@ class Reaper:
         tearing_down = any(name.startswith(run) for name in teardowns)
         record = self.runs.get(run)
         start = reaping.overdue(record, self.executions.status(record), tearing_down, now)
-        if start:
+        # Between the record and the status, the workflow of a fleet may have gone over to its next execution.
+        if start and (start.stop or self.runs.get(run).execution == record.execution):
             self._start(start, reaped)
 
     def _count_cost(self, run: str, seen: list[Seen], now: datetime, reaped: Reaped) -> None:

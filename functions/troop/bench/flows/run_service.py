@@ -392,6 +392,7 @@ def _standing(fleet: Benchmark) -> Standing:
         healths={one.role: one.health for one in fleet.fleets if one.health},
         works={one.role: one.work for one in fleet.fleets if one.work},
         watched=frozenset(fleet.watched_roles),
+        extends=True,
     )
 
 

@@ -309,6 +309,26 @@ def test_an_end_moves_only_later_and_only_as_far_as_money_reaches(stand: Stand) 
     assert ask("PATCH", f"/fleets/{run}", {"expires_at": moments.iso(end + timedelta(hours=1))})[0] == 409
 
 
+def test_an_end_that_nodes_cannot_learn_of_in_time_stays(stand: Stand) -> None:
+    run = stand.ready()
+    end = stand.runs.get(run).expires_at
+    later = {"expires_at": moments.iso(end + timedelta(hours=1))}
+    key = {"run": {"S": run}, "item": {"S": "run"}}
+    client("dynamodb").update_item(TableName="Runs", Key=key, UpdateExpression="REMOVE extends")
+    status, body = ask("PATCH", f"/fleets/{run}", later)
+    assert (status, "which an earlier version has launched" in body["message"]) == (400, True)
+    client("dynamodb").update_item(
+        TableName="Runs",
+        Key=key,
+        UpdateExpression="SET extends = :yes",
+        ExpressionAttributeValues={":yes": {"BOOL": True}},
+    )
+    stand.account.clock.forward(seconds=int((end - stand.account.clock()).total_seconds()) - 170)
+    status, body = ask("PATCH", f"/fleets/{run}", later)
+    assert (status, "this end is too near" in body["message"]) == (400, True)
+    assert stand.runs.get(run).expires_at == end
+
+
 def test_a_later_execution_is_the_one_that_is_stopped(stand: Stand) -> None:
     run = stand.ready()
     began = moments.iso(stand.account.clock() - timedelta(hours=6))

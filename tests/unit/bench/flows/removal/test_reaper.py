@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from handlers.reaper import ReapingIncompleteError
-from tests.unit.account.account import calls, refusing
+from tests.unit.account.account import before, calls, refusing
 from tests.unit.bench.flows.removal.tables import NOON, OTHER, RUN
 from tests.unit.bench.flows.removal.test_teardown import all_gone
 from tests.unit.bench.flows.removal.world import ENVIRONMENT, PREFIX, World
@@ -198,6 +198,26 @@ def test_a_run_whose_workflow_is_over_and_was_not_heard_of(world: World) -> None
     assert len(world.reap()["started"]) == 2
     reasons = {work["run"]: work["reason"] for work in world.teardowns().values()}
     assert reasons == {RUN: "its workflow was never started", OTHER: "its workflow was stopped"}
+
+
+def test_a_workflow_that_just_goes_over_to_its_next_execution_is_not_over(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.admit_fleet()
+    first = world.start_workflow(machine="FLEET")
+    world.runs.set_running(RUN, first)
+
+    def go_on() -> None:
+        following = world.states.start_execution(stateMachineArn=FLEET, name=f"{RUN}-2", input="{}")
+        world.runs.set_running(RUN, following["executionArn"])
+        world.states.stop_execution(executionArn=first)
+
+    world.forward(minutes=30)
+    with calls(monkeypatch, before("DescribeExecution", go_on)):
+        assert world.reap()["started"] == []
+    assert world.reap()["started"] == []
+    world.states.stop_execution(executionArn=f"{first}-2")
+    assert len(world.reap()["started"]) == 1
 
 
 def test_leftovers_of_an_ended_run_are_removed_and_recorded(world: World, capsys: pytest.CaptureFixture[str]) -> None:

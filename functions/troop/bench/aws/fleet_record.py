@@ -136,6 +136,18 @@ class FleetRecord:
         }
         transact(self.client, [count], self.sleep)
 
+    def wake(self, run: str, before: datetime, now: datetime) -> bool:
+        """Records that submitted tasks wake an open fleet. Returns False, and changes nothing, if it was woken since
+        ``before``.
+        """
+        values = {":before": moments.iso(before), ":now": moments.iso(now)}
+        condition = f"{_IS_OPEN} AND (attribute_not_exists(woken_at) OR woken_at <= :before)"
+        try:
+            self._update(run, "SET woken_at = :now", condition, values)
+        except ConditionFailed:
+            return False
+        return True
+
     def claim(self, run: str, standing: Standing, **changes: Any) -> Standing | None:
         """Records what a check of an open fleet has decided, and with it the right to act on that now.
 

@@ -38,7 +38,9 @@ LEAST_LEFT = timedelta(minutes=3)
 """Time before the end of a fleet in which it cannot be extended any more: groups and nodes must learn of it in time."""
 
 CHECKS_APART = timedelta(seconds=5)
-"""Time after a check within which submitted tasks wake no fleet: its next check counts them, too."""
+"""Time after a check, or after they have woken a fleet, within which submitted tasks wake it no more: its next check
+counts them, too. Many callers at a time would otherwise start as many checks.
+"""
 
 
 class FleetOverError(TroopError):
@@ -207,7 +209,8 @@ class FleetService:
             raise NoQueueError(f"{run} has no queue yet: try again when the fleet has started") from error
         if sent := len(tasks) - len(refused):
             self.record.count_submitted(run, sent)
-            if fleet.scales and (fleet.seen_at is None or now - fleet.seen_at >= CHECKS_APART):
+            is_due = fleet.scales and (fleet.seen_at is None or now - fleet.seen_at >= CHECKS_APART)
+            if is_due and self.record.wake(run, now - CHECKS_APART, now):
                 self.calls.keep(run)
         return Submitted(sent, refused, standing_of(self.every.get(run)).submitted)
 

@@ -114,6 +114,15 @@ def test_a_fleet_grows_in_one_step_and_goes_by_draining(stand: Stand, monkeypatc
     assert work["done_an_hour"] > 0
 
 
+def test_many_callers_at_a_time_wake_a_fleet_once(stand: Stand) -> None:
+    run = at_work(stand).run
+    for _ in range(3):
+        stand.account.clock.forward(seconds=6)
+        for _ in range(4):
+            submit(run, tasks(1))
+    assert stand.woken == [{"step": "keep", "run": run}] * 3
+
+
 def test_growth_stops_at_the_limits_and_says_why(stand: Stand) -> None:
     definition = {**SCALED, "fleets": {"workers": {**WORKERS, "scale": {**SCALE, "max": 200}}}, "budget": 4}
     workers = at_work(stand, definition)

@@ -21,6 +21,8 @@ _ACTIONS = (
 )
 _STORES = ("dynamodb", "s3", "secretsmanager", "sns", "sqs")
 """Services that use the key with the permissions of their caller."""
+WITHOUT_DATA = frozenset({"sns:GetTopicAttributes"})
+"""Actions of these services that touch nothing encrypted: IAM limits the characters of a role's permissions."""
 
 
 def set_data_key(stack: cdk.Stack, arn: str) -> None:
@@ -43,7 +45,8 @@ def uses_key(scope: Construct, service: str, statements: Sequence[iam.PolicyStat
         service: the principal of the role. Lambda decrypts a function's variables with the role's permissions.
     """
     key = data_key(scope)
-    used = {action.partition(":")[0] for statement in statements for action in statement.actions}
+    every = {action for statement in statements for action in statement.actions}
+    used = {action.partition(":")[0] for action in every - WITHOUT_DATA}
     through = [store for store in _STORES if store in used]
     if service.startswith("lambda."):
         through.append("lambda")

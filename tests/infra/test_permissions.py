@@ -22,11 +22,12 @@ from infra.roles import MOST_CHARACTERS, characters, make_role
 from tests.infra.cfn import permissions, resources_of, text
 from tests.infra.conftest import SHARED_CALENDAR
 from tests.infra.roles import EARLIER_TABLES, ROLES
-from tests.infra.roles_of_benchmarks import INSIDE
-from tests.infra.statements import WRITES_ITEMS, Template, allow, only, protects, state
+from tests.infra.roles_of_benchmarks import INSIDE, QUEUES, TO_SQS
+from tests.infra.statements import CREATED, ONE_RUN, OURS, WRITES_ITEMS, Template, allow, ec2, only, protects, state
 from tests.infra.test_api import routes
 from troop import faults
 from troop.bench.definition import names
+from troop.bench.fleets.queue_requests import WORKER_ACTIONS
 from troop.faults.fault import Permission
 from troop.shared.tags import UNTOUCHABLE_TAGS
 
@@ -147,6 +148,9 @@ def _objects() -> Iterator[tuple[str, set[str]]]:
     for cell in ("c001", "c012-3"):
         yield names.cell_definition_key(run, cell), set()
         yield names.roster_key(run, cell), {"CellRole", "FleetRole"} if cell == "c001" else {"CellRole"}
+        yield names.orders_key(run, cell), {"FleetRole"} if cell == "c001" else set()
+        yield names.queue_key(run, cell), set()
+        yield f"{names.reports_prefix(run, cell)}AROA:i-1.json", {"BenchmarksNodesRole"}
         for key in (names.results_key, names.report_part_key, names.doubts_key, names.choices_key):
             yield key(run, cell), {"CellRole"}
         yield names.console_key(run, cell, "i-1"), {"CellRole"}
@@ -241,12 +245,14 @@ def test_each_role_trusts_its_own_service_only(template: Template) -> None:
             assert source == f"<{OWN_GROUPS.get(name, 'SchedulesGroup')}.Arn>"
 
 
-def test_nodes_read_the_allowed_buckets_and_write_only_their_own_data(blue: Template) -> None:
+def test_nodes_read_the_allowed_buckets_and_write_only_their_data_and_each_result_once(blue: Template) -> None:
     """What nodes may without the settings, ROLES has: no role deletes objects then."""
     buckets = [f"arn:<AWS::Partition>:s3:::{name}" for name in ("my-data", "logs.example.com")]
     allowed = {g for b in buckets for g in only(INSIDE, f"{b}/*", "s3:GetObject") | only(INSIDE, b, "s3:ListBucket")}
     own = only(INSIDE, "<Results.Arn>/data/*", "s3:DeleteObject", "s3:GetObject", "s3:PutObject")
-    assert permissions(blue, "BenchmarksNodesRole") == ROLES["BenchmarksNodesRole"] | allowed | own
+    once = INSIDE | {"Null": {"s3:if-none-match": "false"}}
+    works = only(INSIDE, QUEUES[0], *WORKER_ACTIONS) | only(once, f"{ONE_RUN}/results/*", "s3:PutObject")
+    assert permissions(blue, "BenchmarksNodesRole") == ROLES["BenchmarksNodesRole"] | allowed | own | works
 
 
 def test_where_nodes_create_objects_teardown_deletes_these_and_no_others(blue: Template) -> None:
@@ -366,3 +372,43 @@ def test_a_fault_brings_its_permissions_and_a_tag_denies_them(monkeypatch: pytes
     denied = [s["Action"] for s in statements if s["Effect"] == "Deny"]
     assert len(denied) == len(UNTOUCHABLE_TAGS)
     assert all("ssm:SendCommand" in actions for actions in denied)
+
+
+def test_only_where_settings_allow_queues_a_role_creates_them_or_works_on_them(
+    template: Template, blue: Template
+) -> None:
+    def touching(stack: Template) -> dict[str, set[str]]:
+        actions: dict[str, set[str]] = {}
+        for role in resources_of(stack, "AWS::IAM::Role"):
+            for grant in permissions(stack, role):
+                if grant[1] == "ec2:CreateVpcEndpoint" or (":troop-?" in grant[2] and grant[1].startswith("sqs:")):
+                    actions.setdefault(role, set()).add(grant[1])
+        return actions
+
+    finds = {"sqs:ListQueueTags"}
+    assert touching(template) == {
+        "FleetRole": finds,
+        "ReaperRole": finds | {"sqs:DeleteQueue"},
+        "TeardownRole": finds | {"sqs:DeleteQueue"},
+    }
+    assert touching(blue) == {
+        "ApiRole": {"sqs:GetQueueUrl", "sqs:SendMessage"},
+        "BenchmarksNodesRole": set(WORKER_ACTIONS),
+        "FleetRole": finds | {"sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:TagQueue"},
+        "LaunchRole": finds
+        | {"ec2:CreateVpcEndpoint", "sqs:CreateQueue", "sqs:GetQueueUrl", "sqs:SetQueueAttributes", "sqs:TagQueue"},
+        "ReaperRole": finds | {"sqs:DeleteQueue"},
+        "TeardownRole": finds | {"sqs:DeleteQueue"},
+    }
+
+
+def test_launch_creates_endpoints_to_sqs_only_in_the_network_with_an_own_group(blue: Template) -> None:
+    its = {g for g in permissions(blue, "LaunchRole") if g[1] == "ec2:CreateVpcEndpoint"}
+    created = {"StringEquals": CREATED["StringEquals"] | TO_SQS}
+    subnets = [f"<BenchmarksNetworkVpcNodesSubnet{zone}Subnet>" for zone in (1, 2)]
+    assert its == (
+        only(created, ec2("vpc-endpoint"), "ec2:CreateVpcEndpoint")
+        | only(OURS, ec2("security-group"), "ec2:CreateVpcEndpoint")
+        | allow(ec2("vpc", "<BenchmarksNetworkVpc>"), "ec2:CreateVpcEndpoint")
+        | {grant for subnet in subnets for grant in allow(ec2("subnet", subnet), "ec2:CreateVpcEndpoint")}
+    )

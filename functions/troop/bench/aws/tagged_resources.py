@@ -25,6 +25,9 @@ TEMPLATE_TAG = "aws:ec2launchtemplate:id"
 Auto Scaling's tag proves less: attaching an instance to a group sets it, too.
 """
 
+NAME_TAG = "Name"
+"""The tag by which the record knows an endpoint, which has no name of its own. It proves nothing."""
+
 TERMINATED_AT_ONCE = 100
 """The most instances in one call."""
 
@@ -119,13 +122,13 @@ class TaggedResources:
     def _all_of_queues(self, filters: list[dict[str, Any]], run: str | None) -> Iterator[Seen]:
         """Yields endpoints, and queues. SQS finds none by tags, so their names say which have to be asked for them."""
         for one in self._tagged(self.ec2, "describe_vpc_endpoints", "VpcEndpoints", filters):
-            tags, state = _tags(one), one["State"].lower()
+            ident, state = one["VpcEndpointId"], one["State"].lower()
             groups = frozenset(group["GroupId"] for group in one.get("Groups", []))
             evidence = Evidence(vpc=one.get("VpcId"), security_groups=groups)
-            name = names.security_group_name(tags[RUN_TAG], tags.get(CELL_TAG, ""))
+            name = _tags(one).get(NAME_TAG, ident)
             if state != GONE:
                 going, born = state == "deleting", one.get("CreationTimestamp")
-                seen = _seen(one, Kind.ENDPOINT, one["VpcEndpointId"], name, born, evidence, going)
+                seen = _seen(one, Kind.ENDPOINT, ident, name, born, evidence, going)
                 yield replace(seen, zones=len(one.get("SubnetIds", [])) or None)
         for name, url in self.queues.listed(names.QUEUES_PREFIX + (f"{run}-" if run else "")):
             if names.QUEUE.fullmatch(name):

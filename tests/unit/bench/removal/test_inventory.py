@@ -37,15 +37,24 @@ def seen(kind: Kind, ident: str, evidence: Evidence | None = None, name: str = "
 
 SECURITY = seen(Kind.SECURITY_GROUP, "sg-1", Evidence(vpc="vpc-1"), names.security_group_name(RUN, CELL))
 TEMPLATE = seen(Kind.LAUNCH_TEMPLATE, "lt-1", name=FLEET)
+ENDPOINT = seen(
+    Kind.ENDPOINT,
+    "vpce-1",
+    Evidence(vpc="vpc-1", security_groups=frozenset({"sg-1"})),
+    names.security_group_name(RUN, CELL),
+    role=None,
+)
+QUEUE = seen(Kind.QUEUE, "https://1", name=names.queue_name(RUN, CELL), role=None)
+DEAD = seen(Kind.QUEUE, "https://2", name=names.dead_queue_name(RUN, CELL), role=None)
 PLACEMENT = seen(Kind.PLACEMENT_GROUP, FLEET)
 GROUP = seen(Kind.AUTO_SCALING_GROUP, FLEET, Evidence(members=frozenset({"i-1"})))
 INSTANCE = seen(Kind.INSTANCE, "i-1", replace(NODE, volumes=frozenset({"vol-1"}), security_groups=frozenset({"sg-1"})))
 VOLUME = seen(Kind.VOLUME, "vol-1", Evidence(instances=frozenset({"i-1"})), held=True)
-RUNS_OWN = (SECURITY, PLACEMENT, TEMPLATE, GROUP, INSTANCE, VOLUME)
+RUNS_OWN = (SECURITY, ENDPOINT, QUEUE, DEAD, PLACEMENT, TEMPLATE, GROUP, INSTANCE, VOLUME)
 
 ON_RECORD: Recorded = frozenset({(Kind.INSTANCE, "i-9"), (Kind.VOLUME, "vol-9")})
 NOTHING_ON_RECORD: Recorded = frozenset()
-KNOWN = Proved(frozenset({"lt-1"}), frozenset({"vol-1"}))
+KNOWN = Proved(frozenset({"lt-1"}), frozenset({"vol-1"}), frozenset({"sg-1"}))
 
 
 @pytest.mark.parametrize(
@@ -74,6 +83,18 @@ KNOWN = Proved(frozenset({"lt-1"}), frozenset({"vol-1"}))
         (replace(SECURITY, role=None), NOTHING_ON_RECORD, ""),
         (replace(SECURITY, evidence=Evidence(vpc="vpc-2")), ON_RECORD, "network vpc-2"),
         (replace(SECURITY, evidence=Evidence()), ON_RECORD, "network"),
+        # endpoints and queues
+        (replace(ENDPOINT, evidence=Evidence(vpc="vpc-1")), ON_RECORD, "security group"),
+        (
+            replace(ENDPOINT, evidence=Evidence(vpc="vpc-1", security_groups=frozenset({"sg-1", "sg-2"}))),
+            ON_RECORD,
+            "and no other",
+        ),
+        (replace(ENDPOINT, evidence=replace(ENDPOINT.evidence, vpc="vpc-2")), ON_RECORD, "network vpc-2"),
+        (replace(ENDPOINT, evidence=Evidence(vpc="vpc-1"), going=True), NOTHING_ON_RECORD, ""),
+        (replace(QUEUE, name="payments"), ON_RECORD, "its name"),
+        (replace(QUEUE, cell="c002"), ON_RECORD, "its name"),
+        (replace(DEAD, run=OTHER), ON_RECORD, "its name"),
         # instances
         (seen(Kind.INSTANCE, "i-1", Evidence(template="lt-1")), ON_RECORD, "profile"),
         (seen(Kind.INSTANCE, "i-9", Evidence(profile=f"{PROFILE}2", template="lt-1")), ON_RECORD, "profile"),
@@ -138,6 +159,10 @@ def test_no_tag_makes_a_stranger_s_resource_removable(strangers: list[Seen], own
 # What is protected
 
 
+SERVES = ("vpce-1", "https://1", "https://2")
+"""Ids of what serves the nodes of a cell."""
+
+
 def protected_ids(*those: Seen) -> set[str]:
     inventory = take_inventory(those, {RUN: NOTHING_ON_RECORD}, SITE)
     assert inventory.ours == those
@@ -152,10 +177,13 @@ def protect(one: Seen) -> Seen:
     ("protected", "stays"),
     [
         (SECURITY, {"sg-1"}),
+        (ENDPOINT, {"vpce-1", "sg-1"}),
+        (QUEUE, {"https://1", "https://2"}),
+        (DEAD, {"https://2"}),
         (TEMPLATE, {"lt-1"}),
-        (GROUP, {FLEET, "i-1", "vol-1", "lt-1", "sg-1"}),
-        (INSTANCE, {FLEET, "i-1", "vol-1", "lt-1", "sg-1"}),
-        (VOLUME, {FLEET, "i-1", "vol-1", "lt-1", "sg-1"}),
+        (GROUP, {FLEET, "i-1", "vol-1", "lt-1", "sg-1", *SERVES}),
+        (INSTANCE, {FLEET, "i-1", "vol-1", "lt-1", "sg-1", *SERVES}),
+        (VOLUME, {FLEET, "i-1", "vol-1", "lt-1", "sg-1", *SERVES}),
     ],
 )
 def test_protected_resource_stays_with_its_owner_and_its_dependencies(protected: Seen, stays: set[str]) -> None:
@@ -205,7 +233,8 @@ def test_resource_on_its_way_out_is_no_leftover() -> None:
 
 @given(st.sets(st.sampled_from(RUNS_OWN)), st.sets(st.sampled_from(RUNS_OWN)))
 def test_nothing_protected_is_ever_removable(those: set[Seen], protected: set[Seen]) -> None:
-    every = [protect(one) if one in protected else one for one in sorted(those, key=lambda one: one.id)]
+    provable = those if SECURITY in those else those - {ENDPOINT}
+    every = [protect(one) if one in protected else one for one in sorted(provable, key=lambda one: one.id)]
     inventory = take_inventory(every, {RUN: frozenset({(Kind.INSTANCE, "i-1"), (Kind.VOLUME, "vol-1")})}, SITE)
     gone = {(one.kind, one.id) for one in inventory.removable}  # groups of both kinds have the same name
     assert not gone & {(one.kind, one.id) for one in every if one.evidence.protected}
@@ -223,6 +252,14 @@ def test_a_record_names_no_more_than_fits() -> None:
         (Kind.AUTO_SCALING_GROUP, FLEET, PROTECTED),
         (Kind.VOLUME, "vol-1", "why"),
     ]
+
+
+def test_a_foreign_endpoint_keeps_the_security_group_that_it_uses() -> None:
+    groups = frozenset({"sg-1", "sg-of-others"})
+    foreign = replace(ENDPOINT, evidence=replace(ENDPOINT.evidence, security_groups=groups))
+    inventory = take_inventory([SECURITY, foreign], {RUN: NOTHING_ON_RECORD}, SITE)
+    assert list(inventory.unverified) == [foreign]
+    assert list(inventory.protected) == [SECURITY]
 
 
 def test_a_placement_group_stays_with_the_instance_in_it() -> None:

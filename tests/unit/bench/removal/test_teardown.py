@@ -22,6 +22,9 @@ from troop.bench.removal.teardown import (
     removable,
 )
 
+SERVING = (Kind.PLACEMENT_GROUP, Kind.QUEUE, Kind.ENDPOINT, Kind.SECURITY_GROUP)
+"""What nodes use as long as they exist."""
+
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 RUN = "20261120-120000-00000001"
 
@@ -57,9 +60,11 @@ def test_nothing_of_a_cell_is_touched_while_a_group_of_it_may_launch(account: li
     launching = {(o.run, o.cell) for o in account if o.kind is Kind.AUTO_SCALING_GROUP and not o.going}
     for one in removable(account):
         assert one.kind is Kind.AUTO_SCALING_GROUP or (one.run, one.cell) not in launching
-        if one.kind in (Kind.PLACEMENT_GROUP, Kind.SECURITY_GROUP):
-            same = [o for o in account if (o.run, o.cell) == (one.run, one.cell)]
-            assert not {o.kind for o in same} & {Kind.AUTO_SCALING_GROUP, Kind.INSTANCE}
+        kinds = {o.kind for o in account if (o.run, o.cell) == (one.run, one.cell)}
+        if one.kind in SERVING:
+            assert not kinds & {Kind.AUTO_SCALING_GROUP, Kind.INSTANCE}
+        if one.kind is Kind.SECURITY_GROUP:
+            assert Kind.ENDPOINT not in kinds, "its interfaces use the group"
 
 
 @given(accounts, accounts)
@@ -82,13 +87,20 @@ def test_teardown_ends_when_each_removal_succeeds(account: list[Seen]) -> None:
         assert rounds <= 8
 
 
-@pytest.mark.parametrize("kind", [Kind.PLACEMENT_GROUP, Kind.SECURITY_GROUP])
+@pytest.mark.parametrize("kind", SERVING)
 def test_resource_that_instances_use_waits_for_them(kind: Kind) -> None:
     group = seen(kind)
     assert removable([group, seen(Kind.INSTANCE, going=True)]) == []
     assert removable([group, seen(Kind.AUTO_SCALING_GROUP, going=True)]) == []
     assert removable([group, seen(Kind.INSTANCE, cell="c002")]) == [seen(Kind.INSTANCE, cell="c002"), group]
     assert removable([group]) == [group]
+
+
+def test_a_security_group_waits_until_the_interfaces_of_the_endpoint_are_gone() -> None:
+    group, endpoint = seen(Kind.SECURITY_GROUP), seen(Kind.ENDPOINT)
+    assert removable([group, endpoint]) == [endpoint]
+    assert removable([group, replace(endpoint, going=True)]) == []
+    assert removable([group, replace(endpoint, going=True, cell="c002")]) == [group]
 
 
 def test_a_launch_counts_until_its_time_is_over_on_every_clock() -> None:

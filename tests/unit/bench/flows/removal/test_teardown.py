@@ -52,7 +52,7 @@ def all_gone(world: World, run: str = RUN) -> None:
 def test_a_run_is_torn_down(launched: World) -> None:
     looks = launched.tear_down(status="SUCCEEDED")
     all_gone(launched)
-    assert looks <= 2 + QUIET
+    assert looks <= 3 + QUIET, "nodes, then the endpoint, then its security group"
     assert launched.runs.get(RUN).status is RunStatus.SUCCEEDED
     resources = launched.runs.resources.get_all(RUN)
     assert all(r.created_at for r in resources)
@@ -334,6 +334,7 @@ def test_resource_that_reappears_after_a_quiet_pass_is_not_gone(
     hidden = {"DescribeAutoScalingGroups": "AutoScalingGroups", "DescribeInstances": "Reservations"}
     hidden |= {"DescribeVolumes": "Volumes", "DescribeLaunchTemplates": "LaunchTemplates"}
     hidden |= {"DescribeSecurityGroups": "SecurityGroups", "DescribePlacementGroups": "PlacementGroups"}
+    hidden |= {"DescribeVpcEndpoints": "VpcEndpoints", "ListQueues": "QueueUrls"}
 
     def lags(number: int, operation: str, call: Callable[[], Any]) -> Any:
         answer = call()

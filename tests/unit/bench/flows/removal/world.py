@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from botocore.exceptions import ClientError
+
 from handlers import reaper, teardown
 from tests.tables import create_table
 from tests.unit.account.account import CONTEXT, Clock, inputs
@@ -59,6 +61,10 @@ class World:
         return client("autoscaling")
 
     @property
+    def sqs(self) -> Any:
+        return client("sqs")
+
+    @property
     def states(self) -> Any:
         return client("stepfunctions")
 
@@ -107,7 +113,9 @@ class World:
     def launch(
         self, run: str = RUN, cell: str = "c001", *, deployment: str = DEPLOYMENT, lease: Launch | None = None
     ) -> None:
-        """What the step Launch does, as far as teardown is concerned; with a lease it keeps to the rules of it."""
+        """What the step Launch does, as far as teardown is concerned; with a lease it keeps to the rules of it, and the
+        cell has a queue.
+        """
         common = names.tags(deployment, run, cell, moments.iso(self.now + timedelta(hours=2)))
         fleet = names.fleet_name(run, cell, "drivers")
 
@@ -122,6 +130,14 @@ class World:
         check()
         group = self.security_group(names.security_group_name(run, cell), common)
         record(Kind.SECURITY_GROUP, names.security_group_name(run, cell))
+        if lease:
+            check()
+            self.endpoint(group, common | {"Name": names.security_group_name(run, cell)})
+            record(Kind.ENDPOINT, names.security_group_name(run, cell))
+            for name in (names.dead_queue_name(run, cell), names.queue_name(run, cell)):
+                check()
+                self.queue(name, common)
+                record(Kind.QUEUE, name)
         check()
         self.placement_group(fleet, names.fleet_tags(common, "drivers"))
         record(Kind.PLACEMENT_GROUP, fleet)
@@ -150,13 +166,14 @@ class World:
     def _launch_by_the_rules(self, run: str, cell: str) -> None:
         lease = self.runs.launches.begin(run, cell, self.now + timedelta(seconds=310))
         fleet = names.fleet_name(run, cell, "drivers")
-        planned = {
-            Kind.SECURITY_GROUP: names.security_group_name(run, cell),
-            Kind.PLACEMENT_GROUP: fleet,
-            Kind.LAUNCH_TEMPLATE: fleet,
-            Kind.AUTO_SCALING_GROUP: fleet,
-        }
-        self.runs.resources.plan(Resource(run, cell, kind, name, self.now) for kind, name in planned.items())
+        planned = (
+            (Kind.SECURITY_GROUP, names.security_group_name(run, cell)),
+            (Kind.ENDPOINT, names.security_group_name(run, cell)),
+            (Kind.QUEUE, names.queue_name(run, cell)),
+            (Kind.QUEUE, names.dead_queue_name(run, cell)),
+            *((kind, fleet) for kind in (Kind.PLACEMENT_GROUP, Kind.LAUNCH_TEMPLATE, Kind.AUTO_SCALING_GROUP)),
+        )
+        self.runs.resources.plan(Resource(run, cell, kind, name, self.now) for kind, name in planned)
         self.launch(run, cell, lease=lease)
         self.runs.launches.end(lease)
 
@@ -172,6 +189,25 @@ class World:
             GroupName=name, Description="x", VpcId=self.vpc, TagSpecifications=tagged("security-group", tags)
         )
         return str(answer["GroupId"])
+
+    def endpoint(self, group: str, tags: dict[str, str]) -> str:
+        """An endpoint of SQS with a security group. Its id. Unlike moto, EC2 refuses a group that is gone."""
+        answer = self.ec2.create_vpc_endpoint(
+            VpcEndpointType="Interface",
+            VpcId=self.vpc,
+            ServiceName="com.amazonaws.eu-central-1.sqs",
+            SubnetIds=[self.subnet],
+            SecurityGroupIds=[group],
+            TagSpecifications=tagged("vpc-endpoint", tags),
+        )
+        ident = str(answer["VpcEndpoint"]["VpcEndpointId"])
+        if not self.ec2.describe_security_groups(Filters=[{"Name": "group-id", "Values": [group]}])["SecurityGroups"]:
+            self.ec2.delete_vpc_endpoints(VpcEndpointIds=[ident])
+            raise ClientError({"Error": {"Code": "InvalidGroup.NotFound", "Message": group}}, "CreateVpcEndpoint")
+        return ident
+
+    def queue(self, name: str, tags: dict[str, str]) -> str:
+        return str(self.sqs.create_queue(QueueName=name, tags=tags)["QueueUrl"])
 
     def placement_group(self, name: str, tags: dict[str, str]) -> None:
         self.ec2.create_placement_group(
@@ -260,6 +296,9 @@ class World:
         placements = ec2.describe_placement_groups()["PlacementGroups"]
         resources += [("placement group", one["GroupName"]) for one in placements]
         resources += [("template", one["LaunchTemplateName"]) for one in templates]
+        endpoints = _paged(ec2, "describe_vpc_endpoints", "VpcEndpoints")
+        resources += [("endpoint", one["VpcEndpointId"]) for one in endpoints if one["State"] != "deleted"]
+        resources += [("queue", str(url).rpartition("/")[2]) for url in _paged(self.sqs, "list_queues", "QueueUrls")]
         resources += [("security group", one["GroupId"]) for one in security_groups if one["GroupName"] != "default"]
         return sorted(resources)
 
@@ -302,8 +341,8 @@ class World:
         return inputs(ENVIRONMENT["TROOP_TEARDOWN_MACHINE"])
 
 
-def _paged(service: Any, call: str, field: str, **filters: Any) -> list[dict[str, Any]]:
-    return [one for page in service.get_paginator(call).paginate(**filters) for one in page[field]]
+def _paged(service: Any, call: str, field: str, **filters: Any) -> list[Any]:
+    return [one for page in service.get_paginator(call).paginate(**filters) for one in page.get(field, [])]
 
 
 def tagged(kind: str, tags: dict[str, str]) -> list[dict[str, Any]]:

@@ -26,6 +26,7 @@ from local.launcher import LocalAccount
 from local.project import ROOT, tool_environment
 from local.settings import DATA_BUCKET
 from troop.bench.definition import names
+from troop.shared import moments
 
 FOLDER = ROOT / "fleets" / "worker"
 CELL, ROLE = names.cell_id(1), "workers"
@@ -397,17 +398,18 @@ class Workers:
         self._say(f"{hit.fault}: a task of the node is in hand again after {self.story.returned[hit.fault]:.1f} s")
 
     def _await_repair(self, hit: Hit) -> None:
-        do = "replace" if hit.fault == "silent" else "restart"
+        """Waits until a node is repaired. The time is that of the decision, because several nodes are waited for."""
+        do, decided = ("replace" if hit.fault == "silent" else "restart"), list[float]()
 
         def is_repaired() -> bool:
-            if not any(one["node"] == hit.node and one["do"] == do for one in self._detail()["repairs"]):
-                return False
+            repairs = [one for one in self._detail()["repairs"] if one["node"] == hit.node and one["do"] == do]
+            decided[:] = [moments.parse(one["at"]).timestamp() for one in repairs]
             if do == "replace":
-                return hit.node not in self._living()
-            return bool(set(processes(hit.node, WORKER)) - set(self._stopped))
+                return bool(repairs) and hit.node not in self._living()
+            return bool(repairs) and bool(set(processes(hit.node, WORKER)) - set(self._stopped))
 
         self.wait(is_repaired, f"{hit.node} is not repaired")
-        self.story.healed[hit.fault] = time.time() - hit.at
+        self.story.healed[hit.fault] = min(decided) - hit.at
         self._say(f"{hit.fault}: repaired after {self.story.healed[hit.fault]:.0f} s")
 
     def _living(self) -> set[str]:

@@ -63,7 +63,7 @@ def summary(story: Story, plan: Plan) -> str:
     )
 
 
-LEFT, WIDTH, TOP, HEIGHT, GAP, ROW = 64, 880, 62, 130, 34, 18
+LEFT, WIDTH, TOP, HEIGHT, GAP, ROW = 64, 880, 98, 130, 34, 18
 """Of the panels, and of a line of the list below them, in pixels."""
 STYLE = """
 :root { --page: #fff; --text: #1f2328; --soft: #59636e; --line: #d1d9e0; --dark: #2a78d6; --pale: #a8c7ee;
@@ -104,7 +104,8 @@ def picture(story: Story) -> str:
         )
     bottom = TOP + len(panels) * (HEIGHT + GAP) - GAP
     for minute in range(int((samples[-1].at - first) / 60) + 1):
-        shapes.append(f'<text class="soft" x="{x(first + 60 * minute):.0f}" y="{bottom + 16}">{minute} min</text>')
+        place = f'x="{x(first + 60 * minute):.0f}" y="{bottom + 16}" text-anchor="middle"'
+        shapes.append(f'<text class="soft" {place}>{minute} min</text>')
     events = sorted((event for event in story.events if event.kind in KINDS), key=lambda event: event.at)
     shapes += _marks(events, x, first, bottom)
     height = bottom + 40 + ROW * -(-len(events) // 2)
@@ -119,16 +120,16 @@ KINDS = ("step", "fault", "repair")
 
 def _marks(events: Sequence[Event], x: Callable[[float], float], first: float, bottom: int) -> Iterator[str]:
     """Yields a numbered line for each event, and the list of them in two columns below the panels."""
-    column, ends = -(-len(events) // 2), [-99.0, -99.0]
+    column, ends = -(-len(events) // 2), [-99.0] * 6
     for number, event in enumerate(events):
         at = x(max(event.at, first))
-        row = next((row for row, end in enumerate(ends) if at > end), 1)
+        row = next((row for row, end in enumerate(ends) if at > end), len(ends) - 1)
         ends[row] = at + 16
         left, y = LEFT + (number // column) * WIDTH / 2, bottom + 44 + ROW * (number % column)
         since = max(0, round(event.at - first))
         yield (
-            f'<path class="{event.kind}" d="M{at:.1f} {20 + 14 * row}V{bottom}"/>'
-            f'<text class="{event.kind}" x="{at:.1f}" y="{16 + 14 * row}" text-anchor="middle">{number + 1}</text>'
+            f'<path class="{event.kind}" d="M{at:.1f} {18 + 12 * row}V{bottom}"/>'
+            f'<text class="{event.kind}" x="{at:.1f}" y="{14 + 12 * row}" text-anchor="middle">{number + 1}</text>'
             f'<text class="{event.kind}" x="{left:.0f}" y="{y}">{number + 1}</text>'
             f'<text x="{left + 24:.0f}" y="{y}">{since // 60}:{since % 60:02} {escape(event.text)}</text>'
         )

@@ -516,8 +516,10 @@ class Benchmark:
 
     @property
     def rebalances(self) -> bool:
-        """Whether Auto Scaling may move nodes to other zones: in a standing fleet, unless each node has its place."""
-        return self.standing and not self.ranks
+        """Whether Auto Scaling may move nodes to other zones: in a standing fleet, unless each node has its place or
+        tasks. A fleet with a queue chooses by tasks which nodes go, so its zones need not be even.
+        """
+        return self.standing and not self.ranks and self.queue is None
 
     @property
     def grown(self) -> Benchmark:

@@ -171,6 +171,16 @@ def test_a_role_that_follows_its_backlog_is_not_scaled_by_hand(stand: Stand) -> 
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(("definition", "suspended"), [(QUEUED, {"AZRebalance"}), (FILE, set())])
+def test_auto_scaling_moves_no_nodes_that_have_tasks(
+    stand: Stand, definition: dict[str, Any], suspended: set[str]
+) -> None:
+    run = stand.ready(definition=definition)
+    group = stand.group(run)
+    assert group["NewInstancesProtectedFromScaleIn"] is bool(suspended)
+    assert {one["ProcessName"] for one in group.get("SuspendedProcesses", [])} == suspended
+
+
 def test_by_hand_a_fleet_with_a_queue_shrinks_by_draining(stand: Stand) -> None:
     workers = at_work(stand, {**QUEUED, "fleets": {"workers": {**WORKERS, "count": 4}}})
     run = workers.run

@@ -18,9 +18,11 @@ from urllib.parse import parse_qsl
 
 TOKEN_HEADER = "X-Troop-Token"
 LARGEST_BODY = 65_536
-"""Bytes; only benchmarks and fleets with their files need more."""
+"""Bytes; only benchmarks and fleets with their files, and tasks, need more."""
 LARGEST_BENCHMARK = 4 * 1024 * 1024
 """Bytes of a request with a benchmark or fleet: its file, and scripts of up to a mebibyte in base64."""
+LARGEST_TASKS = 5 * 1024 * 1024
+"""Bytes of a request with tasks: as many as the API takes."""
 
 _SEGMENT = r"[A-Za-z0-9._~-]+"
 _RUN = r"[0-9][0-9a-f-]+"
@@ -31,6 +33,7 @@ LIVE_PATH = re.compile(f"{BENCHMARKS_PATH}/{_RUN}/live")
 REPORT_PATH = re.compile(f"{BENCHMARKS_PATH}/{_RUN}/report")
 FLEETS_PATH = "/fleets"
 FLEET_ESTIMATE_PATH = f"{FLEETS_PATH}/estimate"
+TASKS_PATH = re.compile(f"{FLEETS_PATH}/{_RUN}/tasks")
 PAGE_RUNS_PATH = "/ui/benchmarks"
 PAGE_ESTIMATE_PATH = f"{PAGE_RUNS_PATH}/estimate"
 PAGE_FORM_PATH = f"{PAGE_RUNS_PATH}/form"
@@ -76,6 +79,8 @@ ROUTES: Routes = (
     (re.compile(FLEETS_PATH), frozenset({"GET", "POST"})),
     (re.compile(FLEET_ESTIMATE_PATH), frozenset({"POST"})),
     (re.compile(f"{FLEETS_PATH}/{_RUN}"), frozenset({"GET", "PATCH", "DELETE"})),
+    (TASKS_PATH, frozenset({"POST"})),
+    (re.compile(f"{FLEETS_PATH}/{_RUN}/results"), frozenset({"GET"})),
 )
 """The whole API, and nothing else."""
 
@@ -236,6 +241,8 @@ def _body_length(method: str, path: str, headers: Message) -> int:
     if not length:
         raise Refusal(HTTPStatus.LENGTH_REQUIRED, "this method needs a body: one JSON object")
     largest = LARGEST_BENCHMARK if path in TAKE_FILES else LARGEST_BODY
+    if TASKS_PATH.fullmatch(path):
+        largest = LARGEST_TASKS
     if length > largest:
         raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body must have at most {largest} bytes")
     if path == CHAOS_PATH:

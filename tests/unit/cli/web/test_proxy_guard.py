@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cli.client.api import Answer
-from cli.web.proxy_guard import LARGEST_BODY, ROUTES
+from cli.web.proxy_guard import LARGEST_BODY, LARGEST_TASKS, ROUTES
 from infra import ROOT
 from tests.unit.cli.web.proxying import JSON, Running
 
@@ -153,6 +153,13 @@ def test_a_benchmark_brings_its_files(running: Running) -> None:
     body = json.dumps({"files": {"read.py": "A" * 1_400_000}}).encode()
     assert running.ask("POST", "/benchmarks", body, **JSON).status == 200
     assert running.ask("POST", "/terminations", body, **JSON).status == 413
+
+
+def test_many_tasks_of_a_fleet_are_forwarded_at_once(running: Running) -> None:
+    path = "/fleets/20261121-150312-1f0c9b2e/tasks"
+    body = json.dumps({"key": "monday", "tasks": [{"body": "x" * 200_000}] * 20}).encode()
+    assert running.ask("POST", path, body, **JSON).status == 200
+    assert running.ask("POST", path, **JSON, **{"Content-Length": str(LARGEST_TASKS + 1)}).status == 413
 
 
 def test_proxy_forwards_exactly_the_routes_of_the_api() -> None:

@@ -28,7 +28,7 @@ class BenchData(Construct):
             "Results",
             retain=retain,
             days={
-                RUNS_PREFIX: settings.results_retention_days,
+                RUNS_PREFIX: settings.chaos.results_retention_days,
                 ARTIFACTS_PREFIX: ARTIFACT_LIFETIME.days,
                 DATA_PREFIX: DATA_LIFETIME.days,
             },

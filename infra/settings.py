@@ -206,10 +206,6 @@ class DeploymentSettings:
         "cannot send data through DNS ([cost](../background/costs.md#benchmarks-while-none-runs)). "
         "Not with `troop:network`."
     )
-    # A run of a week must not lose its inputs.
-    results_retention_days: int = Setting(Section.RETENTION, 365, values.whole(8, 3650)).means(
-        "Days for which the results and reports of benchmarks are stored. Uploaded artifacts are stored for 30 days."
-    )
     stage: str | None = None
     overrides: frozenset[str] = frozenset()
 

@@ -78,6 +78,7 @@ class Settings(TypedDict, total=False):
     under_load: bool
     recovery_timeout_minutes: int
     decision_retention_days: int
+    results_retention_days: int
     benchmarks: bool
     max_nodes: int
     max_nodes_total: int
@@ -106,7 +107,6 @@ class Settings(TypedDict, total=False):
     network: Network | None
     zones: int | Sequence[str]
     dns_firewall: bool
-    results_retention_days: int
 
 
 class TroopStack(stacks.TroopStack):

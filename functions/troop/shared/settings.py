@@ -284,6 +284,11 @@ class Settings:
         "Days for which decisions are stored, which explain why Troop skipped a unit. Events and changes are stored "
         "permanently."
     )
+    # A run of a week must not lose its inputs.
+    results_retention_days: int = Setting(Section.RETENTION, 365, values.whole(8, 3650)).means(
+        "Days for which the results and reports of benchmarks are stored. A fleet cannot be extended "
+        "beyond a day less, counted from its start. Uploaded artifacts are stored for 30 days."
+    )
     benchmarks: bool = Setting(Section.BENCHMARKS, True, values.boolean).means(
         "Whether the deployment includes the part that runs [benchmarks](../guides/benchmarks.md) and fleets. "
         "With false it has no network, and no role that can launch anything."

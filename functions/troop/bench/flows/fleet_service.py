@@ -37,6 +37,9 @@ TRIES = 5
 LEAST_LEFT = timedelta(minutes=3)
 """Time before the end of a fleet in which it cannot be extended any more: groups and nodes must learn of it in time."""
 
+LONGEST_EXTENSION = timedelta(days=7)
+"""Time from now to the latest end that one request can set: the largest ``expires_after`` of a file."""
+
 CHECKS_APART = timedelta(seconds=5)
 """Time after a check, or after they have woken a fleet, within which submitted tasks wake it no more: its next check
 counts them, too. Many callers at a time would otherwise start as many checks.
@@ -159,21 +162,21 @@ class FleetService:
         Raises:
             MissingRunError: there is no such fleet.
             FleetOverError: it is closed, or has expired.
-            BadBenchmarkError: the moment is earlier than the end so far, that is too near or fixed, or the fleet's
-                budget does not pay for the time.
+            BadBenchmarkError: the moment is earlier than the end so far, that is too near or fixed, the moment is too
+                late, or the fleet's budget does not pay for the time.
             ScaledAtOnceError: all tries met changes by others.
             ClientError: AWS refused; a retry is safe.
         """
         for _ in range(TRIES):
             record, fleet, now = self._open(run)
             if expires_at != record.expires_at:
-                self._hold_budget(record, fleet, expires_at, now)
+                self._hold_end(record, fleet, expires_at, now)
             if expires_at == record.expires_at or self.record.extend(run, record.expires_at, expires_at):
                 self.calls.keep(run)
                 return self.every.get(run)
         raise ScaledAtOnceError(run)
 
-    def _hold_budget(self, record: Run, fleet: Standing, expires_at: datetime, now: datetime) -> None:
+    def _hold_end(self, record: Run, fleet: Standing, expires_at: datetime, now: datetime) -> None:
         """Raises BadBenchmarkError if a fleet must not live until this moment."""
         if expires_at < record.expires_at:
             end = moments.second(record.expires_at)
@@ -184,9 +187,24 @@ class FleetService:
             why = "is too near" if fleet.extends else "is known to its nodes, which an earlier version has launched"
             allowed = f"{end}: this end {why}. Start another fleet"
             raise BadBenchmarkError([Problem(("expires_at",), f"is {moments.second(expires_at)}", allowed)])
+        latest, why = self._latest_end(record, now)
+        if expires_at > latest:
+            allowed = f"{moments.second(latest)} or earlier: {why}"
+            raise BadBenchmarkError([Problem(("expires_at",), f"is {moments.second(expires_at)}", allowed)])
         budget = self._limits.budget(record, expires_at, now)
         if budget and (problem := budget.too_long(fleet.desired)):
             raise BadBenchmarkError([problem])
+
+    def _latest_end(self, record: Run, now: datetime) -> tuple[datetime, str]:
+        """Returns the latest end that a fleet can have at this moment, and why it can have no later one."""
+        days = self.every.settings.results_retention_days
+        latest, stored = now + LONGEST_EXTENSION, record.at + timedelta(days=days - 1)
+        if latest < stored:
+            return latest, f"at most {LONGEST_EXTENSION.days} days from now; extend it again before that"
+        return stored, (
+            f"the deployment's setting troop:results_retention_days is {days}, and S3 deletes what new nodes need so "
+            "many days after the fleet's start"
+        )
 
     def submit(self, run: str, tasks: Sequence[Task]) -> Submitted:
         """Sends tasks to a fleet's queue, and wakes a fleet that follows its backlog. A repeated request sends them

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from tests.unit.account.asking import BERT, ask
 from tests.unit.account.fixtures import Log
 from tests.unit.account.standing import FILE, TWO, Stand
 from troop.bench.records.record import RunStatus
+from troop.shared import moments
 from troop.shared.tags import PROTECTED_TAG
 
 
@@ -247,3 +248,19 @@ def test_one_refusal_names_all_limits(stand: Stand) -> None:
     assert status == 400
     assert "troop:max_nodes is 10" in body["message"]
     assert "at most 8 beside the 4 of other open runs and fleets" in body["message"]
+
+
+@pytest.mark.parametrize("settings", [{"results_retention_days": 8}], indirect=True)
+def test_a_fleet_that_costs_nothing_ends_before_its_objects_do(stand: Stand) -> None:
+    run = stand.ready()
+    assert stand.scale(run, 0)[0] == 200
+    start = stand.runs.get(run).at
+
+    def extend(end: datetime) -> tuple[int, str]:
+        status, body = ask("PATCH", f"/fleets/{run}", {"expires_at": moments.iso(end)})
+        return status, body.get("message", "")
+
+    status, message = extend(datetime(9999, 12, 31, tzinfo=UTC))
+    assert (status, "troop:results_retention_days is 8" in message) == (400, True)
+    assert extend(start + timedelta(days=7, seconds=1))[0] == 400
+    assert extend(start + timedelta(days=7))[0] == 200

@@ -320,7 +320,7 @@ def test_an_end_moves_only_later_and_only_as_far_as_money_reaches(stand: Stand) 
     status, body = ask("PATCH", f"/fleets/{run}", {"expires_at": moments.iso(end - timedelta(hours=1))})
     assert (status, body["problems"][0]["where"]) == (400, "body.expires_at")
     assert "only moves later" in body["message"]
-    status, body = ask("PATCH", f"/fleets/{run}", {"expires_at": moments.iso(end + timedelta(days=30))})
+    status, body = ask("PATCH", f"/fleets/{run}", {"expires_at": moments.iso(end + timedelta(days=6))})
     assert (status, "its budget is $2.00" in body["message"]) == (400, True)
     for wrong in ({}, {"expires_at": "tomorrow"}, {"count": 1, "expires_at": moments.iso(end)}, {"role": "workers"}):
         assert ask("PATCH", f"/fleets/{run}", wrong)[0] == 400
@@ -346,6 +346,14 @@ def test_an_end_that_nodes_cannot_learn_of_in_time_stays(stand: Stand) -> None:
     status, body = ask("PATCH", f"/fleets/{run}", later)
     assert (status, "this end is too near" in body["message"]) == (400, True)
     assert stand.runs.get(run).expires_at == end
+
+
+def test_one_request_extends_a_fleet_by_a_week_at_most(stand: Stand) -> None:
+    run = stand.ready()
+    week = stand.account.clock() + timedelta(days=7)
+    status, body = ask("PATCH", f"/fleets/{run}", {"expires_at": moments.iso(week + timedelta(seconds=1))})
+    assert (status, "at most 7 days from now" in body["message"]) == (400, True)
+    assert ask("PATCH", f"/fleets/{run}", {"expires_at": moments.iso(week)})[0] == 200
 
 
 def test_a_later_execution_is_the_one_that_is_stopped(stand: Stand) -> None:

@@ -51,6 +51,10 @@ ENVIRONMENT = {
     ("FILES", "ARTIFACTS"): "folders of the benchmark's other files, and of the artifacts",
     ("DATA",): "with `own_data`, the URL below which scripts create objects; otherwise empty. "
     "[More](../guides/benchmark-scripts.md#data-of-a-cell)",
+    ("DEPLOYMENT", "STAGE"): "the deployment, and its stage; empty if it has none",
+    ("WORK",): "in a standing fleet with health, work or a queue, the folder by which the agent and workers know of "
+    "each other. `troop.work` uses it",
+    ("REPAIR",): "for the script that restarts an application, the id of the repair; `TROOP_PHASE` is `restart`",
     ("SHARED",): "a folder that passes files to later phases, on the same node",
     ("RESULTS",): "a folder for the measurements",
     ("WARM_UP_SECONDS", "MEASURED_SECONDS"): "as in the phase",

@@ -57,7 +57,7 @@ def test_a_constant_is_within_a_documented_limit(constant: str, place: str, limi
 
 def test_a_subject_is_shorter_than_sns_says() -> None:
     (number,) = re.findall(r"less than (\d+) characters", text_of("sns PublishInput.Subject"))
-    assert _value("troop.chaos.aws.topic._LONGEST_SUBJECT") < int(number)
+    assert _value("troop.shared.aws.alarm_topics._LONGEST_SUBJECT") < int(number)
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,7 @@ VARIABLES = {
     Variable.NEWS_TOPIC: "<NotificationsNews>",
     Variable.UNTOLD_QUEUE: "<NotificationsUndelivered>",
     Variable.ACT_NOW_TOPIC: "<AlarmsActNow>",
+    Variable.WARNING_TOPIC: "<AlarmsWarning>",
     Variable.RUNBOOK: "docs/guides/runbook.md",
     Variable.NETWORK_VPC: "<BenchmarksNetworkVpc>",
     Variable.NETWORK_SUBNETS: ",".join(f"<BenchmarksNetworkVpcNodesSubnet{zone}Subnet>" for zone in (1, 2, 3)),
@@ -63,6 +64,9 @@ VARIABLES = {
 
 BESIDE = {"Launch": {Variable.NETWORK_IS_OWN}}
 """What a function is given and does not ask for: the network's variables come together."""
+
+OPTIONAL = {Variable.STAGE, Variable.DATA_KEY}
+"""What a function asks for, and is given only in a deployment that has it."""
 
 BENCH_LOGS = ("BenchmarksBenchmarkLogs", "BenchmarksTeardownLogs", "BenchmarksFleetLogs")
 
@@ -171,7 +175,7 @@ def test_the_role_is_its_own_and_complete_before_the_function(template: Template
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_the_environment_is_what_the_function_and_its_wiring_ask_for(template: Template, name: str) -> None:
-    variables = {Variable.DEPLOYMENT, *variables_of(handler_of(name)), *BESIDE.get(name, ())}
+    variables = {Variable.DEPLOYMENT, *variables_of(handler_of(name)), *BESIDE.get(name, ())} - OPTIONAL
     assert text(function(template, name)["Environment"]["Variables"]) == {
         "POWERTOOLS_SERVICE_NAME": handler_of(name),
         "POWERTOOLS_METRICS_NAMESPACE": "Troop",

@@ -235,7 +235,9 @@ def test_a_printed_file_or_part_of_one_is_accepted(block: Block) -> None:
         return
     fleets = part.get("fleets", {}).values()
     if part.keys() & KEYS_OF_FLEETS or any(ONLY_STANDING & one.keys() for one in fleets):
-        read_fleet({"name": "example", "expires_after": "8h", **part}, FILES)
+        scales = any("scale" in one for one in fleets)
+        example = {"name": "example", "expires_after": "8h", "queue": scales, "fleets": {"workers": NODES}}
+        read_fleet(example | part, FILES)
     elif own.exists():
         its = yaml_files.parse(own.read_text(encoding="utf-8"), str(own))
         parameters = its["parameters"] | part.get("parameters", {})

@@ -207,7 +207,7 @@ def jobs(ctx: typer.Context, fleet: FleetId, as_json: Json = False) -> None:
         _, partition, _, region, account, *_ = conn.deployment.api_arn.split(":")
         arn = f"arn:{partition}:sqs:{region}:{account}:{names.dead_queue_name(fleet, names.cell_id(1))}"
         show.say(
-            f"\n{counted(work['dead'], 'task')} failed as often as the file's `tries` allows. Once the cause is "
+            f"\n{counted(work['dead'], 'task')} reached the `tries` of the file. Once the cause is "
             "mended, this sends them back to the queue:"
         )
         show.say(f"  aws sqs start-message-move-task --region {region} --source-arn {arn}")

@@ -163,7 +163,9 @@ def process(body: str, objects: Objects, most_bytes: int, note: Callable[[], Non
 
 
 def work(objects: Objects, progress: Progress, most_bytes: int) -> None:
-    """Works on tasks until the node ends. A task that raises comes back, and becomes a dead letter after `tries`."""
+    """Works on tasks until the node ends. A task that raises comes back, and becomes a dead letter after `tries`
+    leases.
+    """
     try:
         for task in tasks():
             with task:

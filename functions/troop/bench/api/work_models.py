@@ -13,7 +13,7 @@ from troop.bench.definition.living import Grade, MergedCheck, RoleDigest
 from troop.bench.definition.money import rounded
 from troop.bench.definition.standing import Standing
 from troop.bench.fleets.queue_requests import Task
-from troop.bench.living.samples import done_an_hour
+from troop.bench.living.scaling import done_an_hour
 from troop.bench.money.costs import Cost
 from troop.shared.api.models import In, Moment, Out
 
@@ -145,7 +145,10 @@ class WorkOut(BaseModel):
     done: int
     waiting: int
     in_work: int = Field(description="Leased by workers")
-    dead: int = Field(description="Dead letters: tasks that have failed at every try")
+    dead: int = Field(
+        description="Dead letters: tasks that were leased as often as tries allows; each lease counts, also if "
+        "the node was lost"
+    )
     oldest_seconds: int | None = Field(description="The age of the oldest task; null if unknown, and without any")
     done_an_hour: float | None = Field(description="Within the last hour; null for less than 5 minutes")
     cost_per_job: float | None = Field(

@@ -47,7 +47,8 @@ class Health:
         metadata=key(
             "TCP port of the health document",
             whole(1, 65_535),
-            "The agent asks on the node itself, at TROOP_ADDRESS, so no rule of a network is needed.",
+            "The agent asks on the node itself, so no rule of a network is needed: at TROOP_ADDRESS, and on EC2 at "
+            "127.0.0.1 if that refuses the connection.",
         )
     )
     path: str = field(
@@ -132,7 +133,7 @@ class Queue:
 
     Attributes:
         lease: seconds after which a task returns to the queue, unless its worker renews the lease.
-        tries: how often a task is leased before it is a dead letter.
+        tries: how often a task is leased before it is a dead letter. Tasks that workers hand back count, too.
     """
 
     lease: int = field(
@@ -143,7 +144,14 @@ class Queue:
             "Workers renew it as long as they live.",
         ),
     )
-    tries: int = field(default=5, metadata=key("How often a task is tried before it is a dead letter", whole(1, 100)))
+    tries: int = field(
+        default=10,
+        metadata=key(
+            "How often a task is leased before it is a dead letter",
+            whole(1, 100),
+            "Each lease counts, also if the node was lost, or its worker handed the task back.",
+        ),
+    )
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
-LARGEST_BODY = 200_000
+LONGEST_TASK = 200_000
 """The most bytes of a task's body, in UTF-8."""
 
 MOST_TASKS, LARGEST_REQUEST = 1000, 4_000_000
@@ -60,7 +60,7 @@ def read(file: IO[bytes], key: str) -> Iterator[Task | RefusedTask]:
     for line, raw in enumerate(_lines(file), 1):
         if raw is None:
             yield RefusedTask(
-                line, None, f"it has more than {_LONGEST_LINE:,} bytes: a body has at most {LARGEST_BODY:,}"
+                line, None, f"it has more than {_LONGEST_LINE:,} bytes: a body has at most {LONGEST_TASK:,}"
             )
             continue
         try:
@@ -111,8 +111,8 @@ def _task(line: int, text: str, default: str) -> Task | RefusedTask:
         size = len(body.encode())
     except UnicodeEncodeError:
         return RefusedTask(line, id, "its body has half of a character (a surrogate), which no text may have")
-    if size > LARGEST_BODY:
-        return RefusedTask(line, id, f"its body has {size:,} bytes, and at most {LARGEST_BODY:,} are allowed")
+    if size > LONGEST_TASK:
+        return RefusedTask(line, id, f"its body has {size:,} bytes, and at most {LONGEST_TASK:,} are allowed")
     return Task(line, id, body)
 
 

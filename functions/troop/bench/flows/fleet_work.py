@@ -16,7 +16,7 @@ from troop.bench.definition.problems import BadBenchmarkError
 from troop.bench.flows.fleet_limits import FleetLimits
 from troop.bench.flows.fleet_sizes import FleetSizes
 from troop.bench.flows.fleet_view import CELL, Reading, standing_of
-from troop.bench.living import samples, scaling
+from troop.bench.living import scaling
 from troop.bench.living.scaling import Sizing
 from troop.shared.malformed import MalformedItemError
 
@@ -89,7 +89,7 @@ class FleetWork:
             reading.run,
             fleet,
             work=work,
-            samples=samples.following(fleet.samples, work),
+            samples=scaling.sampled(fleet.samples, work),
             needs={role: sizing.needs for role, sizing in sizings.items()},
             withheld=withheld,
         )

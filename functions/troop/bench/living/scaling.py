@@ -1,4 +1,4 @@
-"""Decides how many nodes a role of a standing fleet needs for its backlog.
+"""Decides how many nodes a role of a standing fleet needs for its backlog, and computes how fast it works.
 
 A role grows at once, in one step. It shrinks only to the largest number that it has needed within its ``idle_after``:
 SQS counts approximately and late, so one small reading means nothing.
@@ -12,6 +12,12 @@ from datetime import datetime, timedelta
 
 from troop.bench.definition.living import Need, Scale, WorkSample
 from troop.bench.definition.problems import Problem
+
+APART = timedelta(minutes=5)
+"""Time between two samples on record."""
+
+WINDOW = timedelta(hours=1)
+"""Time for which a sample stays on record."""
 
 MOST_NEEDS = 20
 """The most needs that a record keeps of one role."""
@@ -75,3 +81,17 @@ def largest(desired: int, count: int, problems: Callable[[int], Sequence[Problem
         middle = (low + high) // 2
         low, high = (low, middle) if problems(middle) else (middle, high)
     return low, f"its work needs {count} nodes, but limits allow {low}: {'; '.join(one.allowed for one in refused)}"
+
+
+def sampled(samples: Sequence[WorkSample], sample: WorkSample) -> tuple[WorkSample, ...]:
+    """Returns the samples of the last hour, with a new one if the latest is old enough."""
+    latest = tuple(one for one in samples if sample.at - one.at <= WINDOW)
+    return latest if latest and sample.at - latest[-1].at < APART else (*latest, sample)
+
+
+def done_an_hour(samples: Sequence[WorkSample], latest: WorkSample) -> float | None:
+    """Returns the tasks done an hour, from the oldest sample on; None for less than :data:`APART`."""
+    if not samples or latest.at - samples[0].at < APART:
+        return None
+    hours = (latest.at - samples[0].at) / timedelta(hours=1)
+    return max(0, latest.done - samples[0].done) / hours

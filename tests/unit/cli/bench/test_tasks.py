@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.bench import tasks
-from cli.bench.tasks import LARGEST_BODY, LARGEST_REQUEST, MOST_TASKS, RefusedTask, Task
+from cli.bench.tasks import LARGEST_REQUEST, LONGEST_TASK, MOST_TASKS, RefusedTask, Task
 
 
 def read(content: bytes | str) -> list[Task | RefusedTask]:
@@ -75,7 +75,7 @@ def test_an_id_of_an_earlier_line_is_refused() -> None:
 def test_ids_follow_the_lines_so_that_blank_lines_move_none() -> None:
     assert read("a\n\n \nb") == [Task(1, "k-000001", "a"), Task(4, "k-000004", "b")]
     assert read("") == []
-    assert read(b"x" * LARGEST_BODY) == [Task(1, "k-000001", "x" * LARGEST_BODY)]
+    assert read(b"x" * LONGEST_TASK) == [Task(1, "k-000001", "x" * LONGEST_TASK)]
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n\r"), max_size=30), max_size=20))
@@ -84,7 +84,7 @@ def test_every_line_of_text_is_one_task(lines: list[str]) -> None:
     assert [(one.line, one.id) for one in result] == [(n, f"k-{n:06}") for n, one in enumerate(lines, 1) if one.strip()]
 
 
-SIZES = st.lists(st.integers(0, LARGEST_BODY), max_size=60)
+SIZES = st.lists(st.integers(0, LONGEST_TASK), max_size=60)
 
 
 @given(SIZES, st.sampled_from(["x", "\N{SNOWMAN}", '"']))

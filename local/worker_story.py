@@ -7,6 +7,7 @@ notes its begin and its end. Workers are killed and stopped from outside, as a f
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -36,6 +37,8 @@ NOTICE_SECONDS = 30.0
 """From a spot notice to the end of the node; two minutes on AWS."""
 SAMPLE_SECONDS, DETAIL_SECONDS = 1.0, 4.0
 WORKER = b"worker.py"
+GOOD = "good-"
+"""The beginning of the names of tasks that do not fail."""
 FAULTS = {
     "spot": "spot takes a node back",
     "killed": "a worker is killed",
@@ -130,13 +133,11 @@ class Hit:
 
     Attributes:
         fault: a key of :data:`FAULTS`.
-        held: tasks that the node had.
         at: seconds since 1970.
     """
 
     fault: str
     node: str
-    held: set[str]
     at: float
 
 
@@ -236,7 +237,7 @@ class Workers:
     def _grow(self) -> None:
         plan, s3 = self._plan, self._account.client("s3")
         lines, needed = [], {f"poison-{number}": "poison" for number in range(plan.poison)}
-        needed |= {f"good-{number:04}": str(plan.seconds) for number in range(plan.tasks)}
+        needed |= {f"{GOOD}{number:04}": str(plan.seconds) for number in range(plan.tasks)}
         for name, seconds in needed.items():
             s3.put_object(Bucket=DATA_BUCKET, Key=f"workers/{name}", Body=f"{name} {seconds}".encode())
             body = json.dumps({"bucket": DATA_BUCKET, "key": f"workers/{name}", "operation": "slow"})
@@ -252,8 +253,8 @@ class Workers:
 
     def _begin(self, fault: str) -> Hit:
         """Lets a fault hit a node that works."""
-        node, held = self._victim()
-        hit = Hit(fault, node, held, self._note("fault", f"{FAULTS[fault]}: {_short(node)}"))
+        node = self._victim()
+        hit = Hit(fault, node, self._note("fault", f"{FAULTS[fault]}: {_short(node)}"))
         if fault == "spot":
             self._account.interrupt(node, NOTICE_SECONDS)
         elif fault == "killed":
@@ -357,45 +358,39 @@ class Workers:
             logs[home.name] = lines
         return logs
 
-    def _busy(self) -> dict[str, set[str]]:
-        """The tasks that each living node works on."""
-        living = self._living()
-        busy: dict[str, set[str]] = {}
-        for node, lines in self._logs().items():
-            held: set[str] = set()
-            for _, event, name in lines:
-                (held.add if event == "begins" else held.discard)(name)
-            held = {name for name in held if name.startswith("good")}
-            if node in living and held and processes(node, WORKER):
-                busy[node] = held
-        return busy
+    def _busy(self) -> set[str]:
+        """The living nodes whose worker has begun with a task."""
+        begun = {node for node, lines in self._logs().items() if lines}
+        return {node for node in begun & self._living() if processes(node, WORKER)}
 
-    def _victim(self) -> tuple[str, set[str]]:
-        """A node that works and was not hit before, and its tasks."""
-        nodes: list[tuple[str, set[str]]] = []
+    def _victim(self) -> str:
+        """Returns a node that works and was not hit before."""
+        nodes: list[str] = []
 
         def works() -> bool:
-            nodes[:] = sorted((node, held) for node, held in self._busy().items() if node not in self._hit)
+            nodes[:] = sorted(self._busy() - self._hit)
             return bool(nodes)
 
         self.wait(works, "no node works")
-        self._hit.add(nodes[0][0])
+        self._hit.add(nodes[0])
         return nodes[0]
 
     def _await_return(self, hit: Hit) -> None:
-        def seconds() -> list[float]:
-            """From the fault to the first new begin of each task that was begun again."""
-            again: dict[str, float] = {}
-            for lines in self._logs().values():
-                for moment, event, name in lines:
-                    if event == "begins" and name in hit.held and moment > hit.at:
-                        again[name] = min(moment - hit.at, again.get(name, LONGEST))
-            return list(again.values())
+        """Waits until a task that the node lost was begun again. Without one, its tasks had ended in time."""
+        self.wait(lambda: bool(self._returns(hit)) or not self._left(), f"no task of {hit.node} comes back")
+        if returns := self._returns(hit):
+            self.story.returned[hit.fault] = max(returns)
+            self._say(f"{hit.fault}: a task of the node is in hand again after {max(returns):.1f} s")
 
-        # A task that had just ended does not come back.
-        self.wait(lambda: bool(seconds()), f"no task of {hit.node} comes back")
-        self.story.returned[hit.fault] = max(seconds())
-        self._say(f"{hit.fault}: a task of the node is in hand again after {self.story.returned[hit.fault]:.1f} s")
+    def _returns(self, hit: Hit) -> list[float]:
+        """Seconds from the fault to the next begin of each task that the node has begun before."""
+        begins: dict[str, list[tuple[float, str]]] = {}
+        for node, lines in self._logs().items():
+            for at, event, name in lines:
+                if event == "begins" and name.startswith(GOOD):
+                    begins.setdefault(name, []).append((at, node))
+        pairs = (pair for tries in begins.values() for pair in itertools.pairwise(sorted(tries)))
+        return [later - hit.at for (_, node), (later, _) in pairs if node == hit.node and later > hit.at]
 
     def _await_repair(self, hit: Hit) -> None:
         """Waits until a node is repaired. The time is that of the decision, because several nodes are waited for."""

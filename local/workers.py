@@ -15,7 +15,7 @@ from .demo.benchmark import put_data
 from .launcher import LocalAccount
 from .project import STATE
 from .settings import lasting_settings
-from .worker_story import SHORT, WHOLE, Event, Plan, Sample, Story, Workers
+from .worker_story import GOOD, SHORT, WHOLE, Event, Plan, Sample, Story, Workers
 
 PICTURE = STATE / "workers.svg"
 
@@ -36,7 +36,7 @@ def run(say: Callable[[str], None], *, short: bool = False) -> int:
 
 def problems(story: Story, plan: Plan) -> list[str]:
     """Returns what went wrong with the tasks."""
-    good = {f"good-{number:04}" for number in range(plan.tasks)}
+    good = {f"{GOOD}{number:04}" for number in range(plan.tasks)}
     wrong = []
     if lost := sorted(good - story.results.keys()):
         wrong.append(f"{len(lost)} tasks have no result: {', '.join(lost[:5])}")

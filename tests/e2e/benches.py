@@ -334,6 +334,8 @@ NOTHING: dict[str, list[str]] = {
     "volumes": [],
     "interfaces": [],
     "placement groups": [],
+    "endpoints": [],
+    "queues": [],
 }
 
 
@@ -354,7 +356,24 @@ def left(account: LocalAccount, tags: Mapping[str, str]) -> dict[str, list[str]]
             o["NetworkInterfaceId"] for o in ec2.describe_network_interfaces(Filters=tagged)["NetworkInterfaces"]
         ],
         "placement groups": [o["GroupName"] for o in ec2.describe_placement_groups(Filters=tagged)["PlacementGroups"]],
+        "endpoints": [o["VpcEndpointId"] for o in ec2.describe_vpc_endpoints(Filters=tagged)["VpcEndpoints"]],
+        "queues": [url for url in _queues(account) if tags.items() <= _queue_tags(account, url).items()],
     }
+
+
+def _queues(account: LocalAccount) -> list[str]:
+    pages = account.client("sqs").get_paginator("list_queues").paginate(QueueNamePrefix="troop-")
+    return [url for page in pages for url in page.get("QueueUrls", [])]
+
+
+def _queue_tags(account: LocalAccount, url: str) -> dict[str, str]:
+    """The tags of a queue; none of one that has gone since it was listed."""
+    sqs = account.client("sqs")
+    try:
+        tags: dict[str, str] = sqs.list_queue_tags(QueueUrl=url).get("Tags", {})
+    except sqs.exceptions.QueueDoesNotExist:
+        tags = {}
+    return tags
 
 
 def assert_nothing_left(bench: Bench, run: str) -> dict[str, Any]:

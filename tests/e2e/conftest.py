@@ -59,6 +59,7 @@ WORKERS = {
     "test_loss.py": "terminations",
     "test_ui.py": "fleets",
     "test_web_scale.py": "terminations",
+    "test_workers.py": "terminations",
 }
 """Module -> the worker of pytest-xdist it runs on, with an account of that worker's; any other goes to ``interfaces``.
 A new group of modules costs another account, and saves its waiting."""
@@ -80,12 +81,12 @@ DEPLOYMENTS: Mapping[str, Mapping[str, Any]] = {
     "Contract": {"benchmarks": True},
     "Disposable": {"leashed": True, "benchmarks": True, "retain_data": False},
     "Durable": {"leashed": True, "benchmarks": True, "retain_data": True},
-    "Fleets": {"benchmarks": True},
+    "Fleets": {"benchmarks": True, "queues": True},
     "Health": {},
     "Inside": {"inside_instances": True},
     "Leashed": {"leashed": True},
     "OneTick": {"max_in_flight": 5, "key": KEY, "tags": {"CostCenter": "1234"}, "weekly_letter": True},
-    "Smoke": {"benchmarks": True, "own_data": True, "allowed_targets": ["127.0.0.1:1-65535"]},
+    "Smoke": {"benchmarks": True, "own_data": True, "queues": True, "allowed_targets": ["127.0.0.1:1-65535"]},
     "Units": {"benchmarks": True, "under_load": True, "allowed_targets": ["127.0.0.1:1-65535"]},
 }
 """Deployment -> its settings, besides those of :func:`_context`. They are synthesised together."""
@@ -314,11 +315,17 @@ def lasting_bench(fleets_secret: str, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture(scope="module")
-def bench(lasting_bench: Any) -> Iterator[Any]:
-    """That bench, while fleets that are not processes come up in it. Only so long: their thread calls the account all
+def nodes(lasting_bench: Any) -> Iterator[Any]:
+    """The :class:`local.simulated_nodes.SimulatedNodes` of that bench. Only so long: their thread calls the account all
     the while, and would do so in the midst of other tests of this worker, moto's among them.
     """
     from tests.e2e.benches import simulated
 
-    with simulated(lasting_bench.account, lasting_bench.deployment.outputs["ResultsBucket"]):
-        yield lasting_bench
+    with simulated(lasting_bench.account, lasting_bench.deployment.outputs["ResultsBucket"]) as nodes:
+        yield nodes
+
+
+@pytest.fixture(scope="module")
+def bench(lasting_bench: Any, nodes: Any) -> Any:
+    """That bench, while fleets that are not processes come up in it."""
+    return lasting_bench

@@ -56,6 +56,11 @@ UNOBSERVED = {
 """Actions that are allowed and that only AWS itself makes use of: the reason stands beside each."""
 
 
+def is_of_queues(action: str) -> bool:
+    """Whether only fleets with a queue need an action. That they use it, test_fleet.py and test_workers.py check."""
+    return action.startswith("sqs:") or "VpcEndpoint" in action
+
+
 def role_name(deployment: Deployment, part: str) -> str:
     names = [
         role["RoleName"]

@@ -77,6 +77,8 @@ def work_lines(work: Mapping[str, Any], currency: str = USD) -> Iterator[str]:
         parts.append(f"{money(work['cost_per_job'], currency)} for each task done so far")
     if parts:
         yield ", ".join(parts)
+    if work.get("may_lack_tasks"):
+        yield "SQS may have deleted tasks: some waited for more than 12 days. They count as done: compare the results"
 
 
 def withheld(view: Mapping[str, Any]) -> Iterator[str]:

@@ -12,6 +12,7 @@ WORK = {
     "in_work": 78,
     "dead": 2,
     "oldest_seconds": 185,
+    "may_lack_tasks": False,
     "done_an_hour": 4210.5,
     "cost_per_job": 0.000312,
 }

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field, StrictInt, StringConstraints, model_validator
 
 from troop.bench.aws.work_results import PAGE
-from troop.bench.definition.living import Grade, MergedCheck, RoleDigest
+from troop.bench.definition.living import AGED, Grade, MergedCheck, RoleDigest
 from troop.bench.definition.money import rounded
 from troop.bench.definition.standing import Standing
 from troop.bench.fleets.queue_requests import Task
@@ -142,7 +142,10 @@ class WorkOut(BaseModel):
 
     at: Moment
     submitted: int = Field(description="Accepted since the fleet's launch")
-    done: int
+    done: int = Field(
+        description="Accepted tasks that are neither on the queue nor dead letters; tasks that SQS deleted after 14 "
+        "days count, too, and dead letters that expired or were deleted"
+    )
     waiting: int
     in_work: int = Field(description="Leased by workers")
     dead: int = Field(
@@ -150,6 +153,10 @@ class WorkOut(BaseModel):
         "the node was lost"
     )
     oldest_seconds: int | None = Field(description="The age of the oldest task; null if unknown, and without any")
+    may_lack_tasks: bool = Field(
+        description=f"Whether a task has waited for more than {AGED.days} days, so that SQS may have deleted some; "
+        "then done is doubtful, and done_an_hour and cost_per_job stay null"
+    )
     done_an_hour: float | None = Field(description="Within the last hour; null for less than 5 minutes")
     cost_per_job: float | None = Field(
         description="The fleet's cost so far for each task that is done; null if unknown, and in lists"
@@ -208,6 +215,7 @@ def work_of(fleet: Standing, cost: Cost | None = None) -> WorkOut | None:
     work = fleet.work
     if work is None:
         return None
+    is_known = work.done > 0 and not work.may_lack_tasks
     return WorkOut(
         at=work.at,
         submitted=max(fleet.submitted, work.submitted),
@@ -216,8 +224,9 @@ def work_of(fleet: Standing, cost: Cost | None = None) -> WorkOut | None:
         in_work=work.in_work,
         dead=work.dead,
         oldest_seconds=work.oldest_seconds,
-        done_an_hour=done_an_hour(fleet.samples, work),
-        cost_per_job=float(rounded(cost.amount / work.done)) if cost is not None and work.done else None,
+        may_lack_tasks=work.may_lack_tasks,
+        done_an_hour=None if work.may_lack_tasks else done_an_hour(fleet.samples, work),
+        cost_per_job=float(rounded(cost.amount / work.done)) if is_known and cost is not None else None,
     )
 
 

@@ -7,7 +7,7 @@ repairs nodes, and fits their number to the work.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 
@@ -20,6 +20,9 @@ RESTART, REPLACE = "restart", "replace"
 
 ANSWER, WORK = "answer", "work"
 """Checks that the agent adds to those of the health document: whether there is an answer, and whether work is done."""
+
+AGED = timedelta(days=12)
+"""Age from which a task may soon be lost: SQS deletes it 14 days after its submission, worked on or not."""
 
 MOST_NODE_IDS = 5
 """The most nodes that a merged check names."""
@@ -208,6 +211,7 @@ class WorkSample:
         submitted: accepted since the fleet's launch.
         waiting, in_work, dead: on the queue, leased, and dead letters.
         oldest_seconds: age of the oldest task that waits; None if unknown, and without any.
+        may_lack_tasks: whether a task has reached :data:`AGED` by then, so that SQS may have deleted some.
     """
 
     at: datetime
@@ -216,11 +220,17 @@ class WorkSample:
     in_work: int = 0
     dead: int = 0
     oldest_seconds: int | None = field(default=None, metadata=_OMIT)
+    may_lack_tasks: bool = field(default=False, metadata=_OMIT)
 
     @property
     def done(self) -> int:
-        """Tasks that are neither on the queue nor dead letters."""
+        """Tasks that are neither on the queue nor dead letters: also those that SQS or somebody has deleted."""
         return max(0, self.submitted - self.waiting - self.in_work - self.dead)
+
+    @property
+    def is_aged(self) -> bool:
+        """Whether a task waits that SQS deletes soon."""
+        return self.oldest_seconds is not None and self.oldest_seconds > AGED.total_seconds()
 
     @property
     def backlog(self) -> int:

@@ -66,7 +66,8 @@ class FleetHealth:
         members = {member.id for group in reading.groups for member in group.members}
         healed = healing.heal(fleet, nodes, members, now)
         sure = digest.confirmed(nodes, fleet)
-        news = findings.find(fleet.announced, digest.digests(sure, fleet.watched), now)
+        checked = digest.digests(sure, fleet.watched) | findings.queue_warning(fleet.work)
+        news = findings.find(fleet.announced, checked, now)
         changes: dict[str, Any] = {"repairs": healed.on_record} if healed.repairs else {}
         if news.on_record != fleet.announced:
             changes["announced"] = news.on_record

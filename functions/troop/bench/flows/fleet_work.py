@@ -73,7 +73,9 @@ class FleetWork:
                 oldest = self.ages.oldest(names.queue_name(reading.run, CELL), reading.at)
             except (ClientError, BotoCoreError) as error:  # the sizes do not depend on it
                 failures.append(f"the age of the oldest task is unknown: {error}")
-        return WorkSample(reading.at, reading.fleet.submitted, counts.waiting, counts.in_work, counts.dead, oldest)
+        work = WorkSample(reading.at, reading.fleet.submitted, counts.waiting, counts.in_work, counts.dead, oldest)
+        before = reading.fleet.work
+        return replace(work, may_lack_tasks=work.is_aged or (before is not None and before.may_lack_tasks))
 
     def _follow(self, reading: Reading, work: WorkSample) -> Reading:
         """Records the tasks, and scales the roles that follow them, as far as the limits allow. Of overlapping checks

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from troop.bench.definition.living import Announcement, Grade, MergedCheck, RoleDigest
+from troop.bench.definition.living import AGED, Announcement, Grade, MergedCheck, RoleDigest, WorkSample
 from troop.bench.living.report import MOST_CHECKS, SEVERITY
 
 AGAIN = timedelta(minutes=10)
@@ -26,7 +26,7 @@ class Message:
     """What people are notified of now.
 
     Attributes:
-        role: whose check it is.
+        role: whose check it is; "" for the queue.
         size: number of the role's nodes that count.
     """
 
@@ -38,6 +38,10 @@ class Message:
     def key(self) -> str:
         return f"{self.role}/{self.check.name}"
 
+    @property
+    def _where(self) -> str:
+        return self.role or "the queue"
+
     def subject(self, deployment: str, name: str) -> str:
         """Returns the subject of its message.
 
@@ -45,7 +49,7 @@ class Message:
             name: of the fleet.
         """
         verb = "fails" if self.check.status is Grade.FAIL else "warns"
-        return f"{deployment}: {self.check.name} {verb} on {self.role} of the fleet {name}"
+        return f"{deployment}: {self.check.name} {verb} on {self._where} of the fleet {name}"
 
     def text(self, name: str, run: str) -> str:
         """Returns the message: what is wrong, where, and what to do.
@@ -60,10 +64,11 @@ class Message:
         value = "" if check.value is None else f"Value: {check.value:g}"
         if value and check.threshold is not None:
             value += f", threshold: {check.threshold:g}"
+        place = f"{check.nodes} of {self.size} nodes of {self.role}" if self.role else self._where
         lines = [
-            f"The check {check.name} {verb} on {check.nodes} of {self.size} nodes of {self.role}.",
+            f"The check {check.name} {verb} on {place}.",
             f"Fleet: {name} ({run})",
-            f"Nodes: {nodes}",
+            *([f"Nodes: {nodes}"] if self.role else []),
             *([value] if value else []),
             *([f"Detail: {check.detail}"] if check.detail else []),
             f"What to do: {check.todo or 'find the cause on one of the nodes'}",
@@ -83,6 +88,21 @@ class Findings:
 
     on_record: Mapping[str, Announcement]
     messages: tuple[Message, ...]
+
+
+def queue_warning(work: WorkSample | None) -> dict[str, RoleDigest]:
+    """Returns a warning of tasks that SQS deletes soon, as the digest of a role without a name; empty without such."""
+    if work is None or not work.is_aged:
+        return {}
+    check = MergedCheck(
+        "age",
+        Grade.WARN,
+        nodes=0,
+        detail=f"a task has waited for more than {AGED.days} days; SQS deletes it after 14, and it then counts as done",
+        todo="add nodes, or find out why workers do not finish the task; then compare the results with your tasks",
+        actionable=False,
+    )
+    return {"": RoleDigest(checks=(check,))}
 
 
 def find(recorded: Mapping[str, Announcement], digests: Mapping[str, RoleDigest], now: datetime) -> Findings:

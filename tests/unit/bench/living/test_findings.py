@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.bench.living.build import NOW
-from troop.bench.definition.living import Announcement, Grade, MergedCheck, RoleDigest
-from troop.bench.living.findings import AGAIN, LEASE, Findings, Message, find
+from troop.bench.definition.living import Announcement, Grade, MergedCheck, RoleDigest, WorkSample
+from troop.bench.living.findings import AGAIN, LEASE, Findings, Message, find, queue_warning
 from troop.bench.living.report import MOST_CHECKS
 from troop.shared.aws.alarm_topics import plain_subject
 
@@ -103,6 +103,16 @@ def test_the_message_says_where_and_what_to_do() -> None:
         "What to do: remove files",
         "Look: troop fleet status 20261127-180000-1f0c9b2e",
     ]
+
+
+def test_tasks_that_sqs_deletes_soon_are_a_warning_of_the_queue() -> None:
+    work = WorkSample(NOW, 10, waiting=1, oldest_seconds=12 * 86_400)
+    assert queue_warning(None) == queue_warning(work) == queue_warning(replace(work, oldest_seconds=None)) == {}
+    (message,) = find({}, queue_warning(replace(work, oldest_seconds=12 * 86_400 + 1)), NOW).messages
+    lines = message.text("crawlers", "RUN").splitlines()
+    assert lines[0] == "The check age warns on the queue."
+    assert lines[2].startswith("Detail: a task has waited for more than 12 days; SQS deletes it after 14")
+    assert not message.check.actionable
 
 
 def test_a_message_without_details_says_what_to_do_all_the_same() -> None:

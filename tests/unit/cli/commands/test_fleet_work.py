@@ -69,9 +69,18 @@ def test_jobs_shows_the_work_and_how_dead_letters_return(run: Run, api: FakeApi,
     assert ok("fleet", "jobs", ID) == {"fleet": ID, "work": WORK}
     api.refusals["GET", ONE] = [Answer(200, living(work={**WORK, "dead": 0, "oldest_seconds": None}))]
     text = run("fleet", "jobs", ID).stdout
+    assert "SQS may have deleted" not in text
     assert "dead letters" not in text
     assert "start-message-move-task" not in text
     assert "oldest" not in text
+
+
+def test_jobs_says_when_tasks_may_have_expired(run: Run, api: FakeApi) -> None:
+    work = {**WORK, "may_lack_tasks": True, "done_an_hour": None, "cost_per_job": None}
+    api.refusals["GET", ONE] = [Answer(200, living(work=work))]
+    text = run("fleet", "jobs", ID).stdout
+    assert "SQS may have deleted tasks" in text
+    assert "an hour" not in text
 
 
 def test_jobs_of_a_fleet_without_a_queue_is_refused(run: Run, api: FakeApi) -> None:

@@ -13,9 +13,11 @@ from tests.unit.account.account import before, calls, refusing
 from tests.unit.account.asking import ask, get
 from tests.unit.account.benches import CELL, WRITER
 from tests.unit.account.standing import FILE, Stand
+from troop.bench.aws.queue_ages import QueueAges
 from troop.bench.definition import names
 from troop.bench.living.draining import PATIENCE
 from troop.shared import moments
+from troop.shared.aws.alarm_topics import AlarmTopics
 from troop.shared.aws.clients import client
 
 ROOM = {"queues": True, "max_nodes": 200, "max_nodes_total": 200}
@@ -112,6 +114,25 @@ def test_a_fleet_grows_in_one_step_and_goes_by_draining(stand: Stand, monkeypatc
     assert (work["submitted"], work["done"], work["waiting"]) == (26, 26, 0)
     assert work["cost_per_job"] > 0
     assert work["done_an_hour"] > 0
+
+
+def test_no_figures_once_tasks_may_have_expired(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQS deletes tasks after 14 days, and they then look as if they were done."""
+    workers, subjects = at_work(stand, QUEUED), list[str]()
+    ages = iter([60, 12 * 86_400, 12 * 86_400 + 1, 60])
+    monkeypatch.setattr(QueueAges, "oldest", lambda *_: next(ages))
+    monkeypatch.setattr(AlarmTopics, "send", lambda _, subject, text, act_now: subjects.append(f"{act_now} {subject}"))
+    submit(workers.run, tasks(4))
+    (received,) = client("sqs").receive_message(QueueUrl=workers.url)["Messages"]
+    client("sqs").delete_message(QueueUrl=workers.url, ReceiptHandle=received["ReceiptHandle"])
+    workers.pass_time(minutes=0)
+    shown = []
+    for _ in range(3):
+        workers.pass_time(minutes=6)
+        work = stand.get_fleet(workers.run)["work"]
+        shown.append((work["may_lack_tasks"], work["done_an_hour"] is None, work["cost_per_job"] is None))
+    assert shown == [(False, False, False), (True, True, True), (True, True, True)]
+    assert subjects == ["False Troop: age warns on the queue of the fleet workers"]
 
 
 def test_many_callers_at_a_time_wake_a_fleet_once(stand: Stand) -> None:

@@ -119,11 +119,12 @@ def make_bench_functions(
         {
             **record,
             **site,
+            Variable.NODE_ROLE_ID: nodes.role.role_id,
             Variable.ACT_NOW_TOPIC: topics.act_now.topic_arn,
             Variable.WARNING_TOPIC: topics.warning.topic_arn,
         },
         seconds=120,
-        megabytes=256,
+        megabytes=1024,  # one call reads the reports of hundreds of nodes
     )
     # No metric of Lambda in every partition counts calls that it drops. An alarm has reported each message here,
     # and is over when the message expires.

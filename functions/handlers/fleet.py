@@ -23,10 +23,6 @@ from troop.shared.wiring import environment
 logger = Logger()
 
 
-class FleetCheckIncompleteError(TroopError):
-    """AWS refused a part of a check; everything else was done, and the next check tries again."""
-
-
 class UnknownFleetStepError(TroopError):
     """The workflow requests a step that this function does not have: deploy the stack again."""
 
@@ -40,8 +36,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     Open also has the input ``execution``; keep ``execution`` and ``began``, unless the API calls it; and settle
     ``error`` and ``cause``.
 
-    Raises:
-        FleetCheckIncompleteError: after everything else was done.
+    What AWS refused without leaving the sizes undecided is logged and counted, and no error: the next check tries it
+    again, and three checks in a row would do the same.
     """
     steps, name, run = fleet_steps(), event["step"], event["run"]
     round, status, reason = FleetRound(State.WAITING), "", None
@@ -59,8 +55,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         logger.warning("withheld", run=run, resizes=round.withheld)
     _measure(run, round)
     logger.info(name, run=run, state=round.state.value, wait_seconds=round.wait_seconds, status=status, reason=reason)
-    if round.failures and round.state is not State.AGAIN:
-        raise FleetCheckIncompleteError("; ".join(round.failures[:5]))
     return {
         "run": run,
         "cell": CELL,
@@ -91,8 +85,11 @@ def _keep(steps: FleetSteps, run: str, began: str) -> FleetRound:
 
 
 def _measure(run: str, round: FleetRound) -> None:
-    """Logs and counts what a check has found about the health of nodes."""
+    """Logs and counts what a check has found about the health of nodes, and what AWS refused."""
     deployment, health = environment.settings().deployment, round.health
+    if round.failures:
+        logger.warning("a part of the check failed", run=run, failures=round.failures[:5])
+        emit(deployment, {Metric.STEPS_FAILED: 1})
     for one in health.repairs:
         logger.info("repair", run=run, node=one.node, role=one.role, do=one.do, number=one.number, reason=one.reason)
     for do, kind in {RESTART: Repair.NODE_RESTARTED, REPLACE: Repair.NODE_REPLACED}.items():

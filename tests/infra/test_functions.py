@@ -83,7 +83,7 @@ EXPECTED = {
     "Widgets": (29, 512),
     "Launch": (120, 256),
     "Cell": (300, 1769),
-    "Fleet": (120, 256),
+    "Fleet": (120, 1024),
     "Teardown": (120, 256),
     "Report": (300, 1769),
     "Reaper": (120, 256),

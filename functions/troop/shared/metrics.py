@@ -186,7 +186,7 @@ MEANINGS: Mapping[Metric, Meaning] = {
         "every function except those of the API, the widgets and notify",
         _EACH,
         "calls that ended with an error, even if a retry succeeded; except calls for a run that was closed in the "
-        "meantime",
+        "meantime; and checks of a standing fleet of which AWS refused a part",
     ),
     Metric.REPAIRS: Meaning(
         "watchdog, notify, sweep, reaper, fleet",

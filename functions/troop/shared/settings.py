@@ -342,7 +342,8 @@ class Settings:
     )
     queues: bool = Setting(Section.BENCHMARKS, False, values.boolean, higher=HIGHER_COSTS).means(
         "Whether standing fleets can have a queue of tasks, which costs an interface endpoint in each of their zones. "
-        "The fleet's file must request it, too (`queue`). With false, no role can create a queue or an endpoint."
+        "The fleet's file must request it, too (`queue`). With false, no role can create a queue or an endpoint, "
+        "and fleets that have a queue cannot use it: remove them first."
     )
     tags: Mapping[str, str] = Setting(Section.ACCOUNT, {}, _tags).means(
         "Tags of the stack, of its resources, and of everything that runs and fleets create, such as those that your "

@@ -37,6 +37,8 @@ PUTS = 5
 
 _THERE, _AT_THE_SAME_TIME = frozenset({"PreconditionFailed", "412"}), frozenset({"ConditionalRequestConflict", "409"})
 
+_MISSING = frozenset({"NoSuchKey", "AccessDenied"})
+
 TAIL_LINES, TAIL_CHARACTERS = 15, 1200
 
 
@@ -148,6 +150,23 @@ class CellStore:
         objects = (Listed(o["Key"], o["LastModified"], o["Size"]) for page in pages for o in page.get("Contents", []))
         return {names.node_of(one.key): one for one in objects}
 
+    def present(self, keys: Iterable[str], most: int) -> Iterator[tuple[Listed, bytes]]:
+        """Yields the objects that exist, each with its first ``most`` bytes, and reads several at once. Leaves out one
+        that S3 refuses, as it does a missing one to readers who may list only part of a bucket: a listing tells.
+        """
+
+        def read(key: str) -> tuple[Listed, bytes] | None:
+            try:
+                answer = self.client.get_object(Bucket=self.bucket, Key=key)
+            except ClientError as error:
+                if error.response["Error"]["Code"] not in _MISSING:
+                    raise
+                return None
+            return Listed(key, answer["LastModified"], answer["ContentLength"]), content(answer, most)
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            yield from (one for one in pool.map(read, keys) if one is not None)
+
     def documents(self, objects: Iterable[Listed]) -> Iterator[tuple[str, Any]]:
         """Yields nodes' documents with their ids, and reads several at once; None for one that is not JSON, or exceeds
         :data:`~troop.measure.summary.MOST_BYTES`.
@@ -168,13 +187,7 @@ class CellStore:
             yield from zip(several, pool.map(beginning, several), strict=True)
 
     def _document(self, listed: Listed) -> Any:
-        if listed.size > MOST_BYTES:
-            return None
-        body = self.get(listed.key, MOST_BYTES + 1)
-        try:
-            return json.loads(body) if len(body) <= MOST_BYTES else None
-        except (ValueError, RecursionError):
-            return None
+        return None if listed.size > MOST_BYTES else document(self.get(listed.key, MOST_BYTES + 1))
 
     def put_log(self, key: str, text: str) -> None:
         """Stores output compressed, as nodes do."""
@@ -202,6 +215,14 @@ def _windows(objects: Iterable[Listed]) -> Iterator[list[Listed]]:
         size += one.size
     if some:
         yield some
+
+
+def document(body: bytes) -> Any:
+    """Returns a node's document; None if it is not JSON, or exceeds :data:`~troop.measure.summary.MOST_BYTES`."""
+    try:
+        return json.loads(body) if len(body) <= MOST_BYTES else None
+    except (ValueError, RecursionError):
+        return None
 
 
 def content(answer: Mapping[str, Any], most: int | None) -> bytes:

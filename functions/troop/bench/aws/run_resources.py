@@ -30,6 +30,14 @@ class RunResources:
         """
         return list(self.readable(run).whole())
 
+    def get_present(self, run: str) -> list[Resource]:
+        """Returns the resources of a run that are not gone, in no order: a fleet that lives long has many others.
+
+        Raises:
+            MalformedItemError: one of them cannot be read.
+        """
+        return list(read(self.rows.beginning(run, RESOURCE, without="gone_at"), resource_of, name_of).whole())
+
     def readable(self, run: str) -> Read[Resource]:
         """Returns the resources of a run, in no order, and which cannot be read."""
         return read(self.rows.beginning(run, RESOURCE), resource_of, name_of)

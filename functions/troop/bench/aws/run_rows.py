@@ -50,14 +50,19 @@ class RunRows:
             raise MissingRunError(run, cell)
         return row
 
-    def beginning(self, run: str, beginning: str, attributes: Sequence[str] = ()) -> Iterable[dict[str, Any]]:
+    def beginning(
+        self, run: str, beginning: str, attributes: Sequence[str] = (), without: str | None = None
+    ) -> Iterable[dict[str, Any]]:
         """Returns the items whose sort keys begin with this text, in their order.
 
         Args:
             attributes: those to return; by default all.
+            without: an attribute; DynamoDB reads items that have it, and does not return them.
         """
-        names = {f"#{name}": name for name in (*attributes, "run", "item")}
+        names = {f"#{name}": name for name in (*attributes, "run", "item", *([without] if without else []))}
         only = {"ProjectionExpression": ", ".join(f"#{name}" for name in attributes)} if attributes else {}
+        if without:
+            only["FilterExpression"] = f"attribute_not_exists(#{without})"
         pages = self.client.get_paginator("query").paginate(
             TableName=self.table,
             KeyConditionExpression="#run = :run AND begins_with(#item, :beginning)",

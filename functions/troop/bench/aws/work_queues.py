@@ -19,6 +19,9 @@ from troop.shared.tags import EXPIRES_TAG
 MISSING = frozenset({"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"})
 """SQS's codes for a queue that does not exist: that of its old protocol, and of its new one."""
 
+DENIED = frozenset({"AccessDenied", "AccessDeniedException"})
+"""SQS's codes for a caller who may not do something: that of its old protocol, and of its new one."""
+
 TAKEN = frozenset({"QueueAlreadyExists", "QueueNameExists"})
 """SQS's codes for a name that has a queue with other attributes."""
 
@@ -174,6 +177,11 @@ class WorkQueues:
                     raise
                 self.sleep(_pause(attempt))
         raise AssertionError  # the last try returns or raises
+
+
+def is_denied(error: Exception) -> bool:
+    """Checks whether SQS will refuse this again: the caller may not do it, or there is no such queue."""
+    return isinstance(error, ClientError) and _code(error) in DENIED | MISSING
 
 
 def _pause(attempt: int) -> float:

@@ -106,7 +106,7 @@ class FleetSizes:
             RunClosedError: the fleet was closed in the meantime; nothing is launched for it.
         """
         run, now = reading.run, reading.at
-        inventory, resources = self.inventory_reader.read(run, CELL)
+        inventory, resources = self.inventory_reader.read(run, CELL, only_present=True)
         seen = [one for one in inventory.every if one.kind in _COME_AND_GO]
         recorded = [one for one in resources if one.kind in _COME_AND_GO]
         ours = [one for one in inventory.ours if one.kind in _COME_AND_GO]

@@ -9,7 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.bench.aws.fleet_record import FleetRecord
 from troop.bench.aws.queue_ages import QueueAges
-from troop.bench.aws.work_queues import WorkQueues
+from troop.bench.aws.work_queues import WorkQueues, is_denied
 from troop.bench.definition import names, standing
 from troop.bench.definition.living import WorkSample
 from troop.bench.definition.problems import BadBenchmarkError
@@ -59,7 +59,11 @@ class FleetWork:
             try:
                 reading = self._follow(reading, self._counted(reading, failures))
             except (ClientError, BotoCoreError) as error:
-                failures.append(f"the tasks were not counted: {error}")
+                if is_denied(error):
+                    reading, news = self._uncounted(reading, str(error))
+                    failures += news
+                else:
+                    failures.append(f"the tasks were not counted: {error}")
         reading, sized = self.sizes.check(reading)
         failures += self._expire(reading)
         if reading.fleet.queue is not None:  # the orders follow from what is decided last, perhaps by another check
@@ -76,6 +80,19 @@ class FleetWork:
         work = WorkSample(reading.at, reading.fleet.submitted, counts.waiting, counts.in_work, counts.dead, oldest)
         before = reading.fleet.work
         return replace(work, may_lack_tasks=work.is_aged or (before is not None and before.may_lack_tasks))
+
+    def _uncounted(self, reading: Reading, why: str) -> tuple[Reading, list[str]]:
+        """Records that the tasks are unknown, so that the sizes stay. Returns that as a failure only when it is new:
+        the deployment may have no queues any more, and then every check finds the same.
+        """
+        fleet = reading.fleet
+        withheld = dict.fromkeys(fleet.scales, "its tasks cannot be counted: Troop may not, or the queue is gone")
+        if fleet.work is None and fleet.withheld == withheld:
+            return reading, []
+        claimed = self.record.claim(reading.run, fleet, work=None, needs={}, withheld=withheld)
+        if claimed is None:
+            return reading, []
+        return replace(reading, fleet=claimed), [f"the tasks are not counted any more: {why}"]
 
     def _follow(self, reading: Reading, work: WorkSample) -> Reading:
         """Records the tasks, and scales the roles that follow them, as far as the limits allow. Of overlapping checks
@@ -129,14 +146,23 @@ class FleetWork:
         return replace(reading, fleet=replace(fleet, desired=desired, scaled_at=now, scaled_by=standing.ITSELF))
 
     def _expire(self, reading: Reading) -> list[str]:
-        """Moves the end of groups and queues to that on record, which only moves later. Returns what AWS refused."""
+        """Moves the end of groups and queues to that on record, which only moves later. Returns what AWS refused.
+
+        The queues come first: the groups say whether anything is left to do. Queues that nobody may tag keep no group
+        from its new end, at which its nodes would go.
+        """
         ends, failures = reading.record.expires_at, list[str]()
         late = [one for one in reading.groups if one.exists and (one.expires_at is None or one.expires_at < ends)]
         try:
             if late and reading.fleet.queue is not None:
                 self.queues.expire(reading.run, CELL, ends)
-            for group in late:
-                self.sizes.groups.expire(reading.run, CELL, group, ends)
         except (ClientError, BotoCoreError) as error:
-            failures.append(f"a group does not expire at its new end: {error}")
+            failures.append(f"a queue does not have its new end: {error}")
+            if not is_denied(error):
+                return failures
+        for group in late:
+            try:
+                self.sizes.groups.expire(reading.run, CELL, group, ends)
+            except (ClientError, BotoCoreError) as error:
+                failures.append(f"a group does not expire at its new end: {error}")
         return failures

@@ -22,11 +22,17 @@ class InventoryReader:
     tagged: TaggedResources
     site: Site
 
-    def read(self, run: str, cell: str | None = None) -> tuple[Inventory, list[Resource]]:
-        """Returns the inventory of a run, or of one of its cells; and the resources of the whole run on record."""
+    def read(
+        self, run: str, cell: str | None = None, *, only_present: bool = False
+    ) -> tuple[Inventory, list[Resource]]:
+        """Returns the inventory of a run, or of one of its cells; and the resources of the whole run on record.
+
+        Args:
+            only_present: whether those that are gone are left out; then they prove nothing about what exists.
+        """
         known = self.run(run)
         # The record is read first: Launch plans there what it may create, and most runs plan no queue.
-        recorded = self.runs.resources.get_all(run)
+        recorded = self.runs.resources.get_present(run) if only_present else self.runs.resources.get_all(run)
         has_queue = any(one.kind in (Kind.ENDPOINT, Kind.QUEUE) for one in recorded)
         seen = self.tagged.find(run, cell, has_queue=has_queue)
         return take_inventory(seen, {run: _keys(recorded) if known else None}, self.site), recorded

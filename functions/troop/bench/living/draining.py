@@ -13,12 +13,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from troop.bench.definition.living import Grade
 from troop.bench.definition.roster import Node
 from troop.bench.definition.standing import GroupStatus, Member, Place, Resize
+from troop.bench.living.digest import SILENT
 from troop.bench.living.report import Report
 
 PATIENCE = timedelta(minutes=15)
-"""Time beyond a lease after which a node is terminated although it still holds tasks, which then return."""
+"""Time beyond a lease after which a node goes that is silent, fails, or has not drained although it holds no task."""
+
+LONGEST_TASK = timedelta(hours=12)
+"""Time after which a node goes although it reports that it works on a task. SQS leases a message no longer, so another
+node has the task by then.
+"""
 
 BOOTING = timedelta(minutes=2)
 """Time after which a node goes that has neither registered nor reported: it has not begun to work."""
@@ -143,7 +150,8 @@ def _is_over(member: Member, nodes: Nodes, since: datetime, lease: int, now: dat
     """Checks whether a node that drains may go."""
     if member.place is Place.STARTING:  # it has no operating system yet, or nothing runs on it
         return True
-    if _is_drained(nodes, member.id, since) or now - since >= PATIENCE + timedelta(seconds=lease):
+    limit = LONGEST_TASK if _is_at_work(nodes, member.id, now) else PATIENCE + timedelta(seconds=lease)
+    if _is_drained(nodes, member.id, since) or now - since >= limit:
         return True
     return not nodes.is_ready(member.id) and member.id not in nodes.reports and now - since >= BOOTING
 
@@ -152,6 +160,12 @@ def _is_drained(nodes: Nodes, node: str, since: datetime) -> bool:
     """Checks whether a node has drained for this order: a report from before it may be about an earlier one."""
     report = nodes.reports.get(node)
     return report is not None and report.draining and report.drained and report.at >= since
+
+
+def _is_at_work(nodes: Nodes, node: str, now: datetime) -> bool:
+    """Checks whether a node says now that it holds tasks, and passes its checks: one that fails may hang."""
+    report = nodes.reports.get(node)
+    return report is not None and report.held > 0 and now - report.at <= SILENT and report.status is not Grade.FAIL
 
 
 def _change(group: GroupStatus, here: Sequence[Member], size: int, over: set[str]) -> Change:

@@ -30,8 +30,8 @@ def fleet_record() -> FleetRecord:
     return FleetRecord(client("dynamodb"), variable(Variable.RUNS_TABLE), environment.sleep)
 
 
-def fleet_view() -> FleetView:
-    return FleetView(StandingGroups(client("autoscaling")), cell_store())
+def fleet_view(role_id: str = "") -> FleetView:
+    return FleetView(StandingGroups(client("autoscaling")), cell_store(), role_id)
 
 
 def fleet_limits() -> FleetLimits:
@@ -44,7 +44,7 @@ def work_queues() -> WorkQueues:
 
 @cache
 def fleet_steps() -> FleetSteps:
-    view = fleet_view()
+    view = fleet_view(variable(Variable.NODE_ROLE_ID))
     sizes = FleetSizes(runs(), fleet_record(), view.groups, inventory_reader())
     ages = QueueAges(quick_client("cloudwatch"))
     work = FleetWork(fleet_record(), sizes, fleet_limits(), work_queues(), ages)

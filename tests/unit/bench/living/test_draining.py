@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from troop.bench.definition.living import Grade
 from troop.bench.definition.roster import Node
 from troop.bench.definition.standing import GroupStatus, Member, Place, Resize
 from troop.bench.living import draining
-from troop.bench.living.draining import BOOTING, PATIENCE, Change, Draining, Nodes
+from troop.bench.living.draining import BOOTING, LONGEST_TASK, PATIENCE, Change, Draining, Nodes
 from troop.bench.living.report import Report
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -36,8 +37,8 @@ def nodes(*ready: str, **reports: Report) -> Nodes:
     return Nodes({i: Node(i, "workers") for i in ready}, began, reports)
 
 
-def at_work(held: int = 1) -> Report:
-    return Report("", NOON, held=held)
+def at_work(at: datetime = NOON, status: Grade = Grade.OK) -> Report:
+    return Report("", at, status, held=1)
 
 
 def idle(minutes: int = 1) -> Report:
@@ -64,7 +65,7 @@ def test_a_group_that_shrinks_first_asks_its_nodes_to_finish() -> None:
 
 
 def test_only_drained_nodes_lose_their_protection_and_their_place() -> None:
-    known = nodes("a", "b", "c", a=drained(), b=at_work(2))
+    known = nodes("a", "b", "c", a=drained(), b=at_work())
     answer = decide(group(member("a"), member("b"), member("c")), 1, known, {"a": NOON, "b": NOON})
     assert answer.drains == {"a": NOON, "b": NOON}
     assert answer.changes == (change(releases=("a",), resize=Resize("workers", 2)),)
@@ -81,11 +82,24 @@ def test_a_node_that_goes_while_it_drains_is_not_replaced() -> None:
     assert answer == Draining({"b": NOON}, (change(resize=Resize("workers", 2)),))
 
 
-def test_a_node_that_holds_a_task_for_too_long_goes() -> None:
-    known = nodes("a", "b", a=at_work())
-    its, late = group(member("a"), member("b")), NOON + LIMIT
-    assert decide(its, 1, known, {"a": NOON}, late - timedelta(seconds=1)).changes == ()
-    assert decide(its, 1, known, {"a": NOON}, late).changes == (change(releases=("a",), resize=Resize("workers", 1)),)
+@pytest.mark.parametrize(
+    ("report", "limit"),
+    [
+        (at_work(), LIMIT),
+        (idle(), LIMIT),
+        (at_work(NOON + LIMIT, Grade.FAIL), LIMIT),
+        (at_work(NOON + LIMIT), LONGEST_TASK),
+        (at_work(NOON + LIMIT, Grade.WARN), LONGEST_TASK),
+    ],
+    ids=["silent", "without a task", "fails", "at work", "at work with a warning"],
+)
+def test_a_node_that_drains_for_too_long_goes(report: Report, limit: timedelta) -> None:
+    its, late = group(member("a"), member("b")), NOON + limit
+    gone = (change(releases=("a",), resize=Resize("workers", 1)),)
+    for moment, changes in ((late - timedelta(seconds=1), ()), (late, gone)):
+        at = max(report.at, moment - timedelta(minutes=1)) if report.at > NOON else report.at
+        known = nodes("a", "b", a=replace(report, at=at))
+        assert decide(its, 1, known, {"a": NOON}, moment).changes == changes
 
 
 def test_a_report_from_before_the_order_proves_nothing() -> None:
@@ -227,7 +241,9 @@ class World:
         for i in loose[: max(0, len(self.workers) - self.desired)]:
             one = self.workers.pop(i)
             ordered = self.drains.get(i)
-            assert not one.held or (ordered and self.now - ordered >= LIMIT), "it holds a task"
+            hangs = one.report is not None and one.report.status is Grade.FAIL
+            limit = LIMIT if hangs else LONGEST_TASK
+            assert not one.held or (ordered and self.now - ordered >= limit), "it holds a task"
 
     def work(self, seconds: int) -> None:
         self.now += timedelta(seconds=seconds)
@@ -240,12 +256,13 @@ class World:
             one.is_draining = i in self.drains
             if not one.held and not one.is_draining and self.dice.random() < 0.7:
                 one.held, one.idle_since = 1, None
-                one.busy_until = self.now + timedelta(seconds=self.dice.choice((5, 60, 600, 2_000)))
+                one.busy_until = self.now + timedelta(seconds=self.dice.choice((5, 60, 600, 3_000)))
             if self.dice.random() < 0.8:  # a report can be late
                 is_drained = one.is_draining and not one.held
                 one.report = Report(
                     i,
                     self.now,
+                    Grade.FAIL if self.stuck else Grade.OK,
                     held=one.held,
                     idle_since=one.idle_since,
                     draining=one.is_draining,
@@ -283,7 +300,7 @@ def test_no_node_ends_at_work_and_the_group_gets_its_size(seed: int, sizes: list
                 world.workers.pop(world.dice.choice(sorted(world.workers)))
             if world.dice.random() < 0.8:  # a check can fail
                 world.check(size)
-    for _ in range(60):
+    for _ in range(90):
         world.work(60)
         world.check(sizes[-1])
     assert (world.desired, len(world.workers), world.drains) == (sizes[-1], sizes[-1], {})

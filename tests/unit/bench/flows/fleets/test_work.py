@@ -8,11 +8,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
-from tests.unit.account.account import before, calls, refusing
+from tests.unit.account.account import Call, Intercept, before, calls, refusing
 from tests.unit.account.asking import ask, get
 from tests.unit.account.benches import CELL, WRITER
 from tests.unit.account.standing import FILE, Stand
+from tests.unit.shared.aws.test_metrics import HERE, written
 from troop.bench.aws.queue_ages import QueueAges
 from troop.bench.definition import names
 from troop.bench.living.draining import PATIENCE
@@ -25,6 +27,7 @@ WORKERS = {"count": 2, "instance_type": "c7g.large", "zones": 2}
 SCALE = {"backlog_per_node": 2, "min": 0, "max": 12, "idle_after": "10m"}
 QUEUED = {**FILE, "queue": {"lease": "5m"}, "fleets": {"workers": WORKERS}}
 SCALED = {**QUEUED, "fleets": {"workers": {**WORKERS, "scale": SCALE}}}
+FAILED = (HERE, {"StepsFailed": [1]})
 
 pytestmark = pytest.mark.parametrize("settings", [ROOM], indirect=True)
 
@@ -36,7 +39,7 @@ class Workers:
         self.stand, self.run = stand, run
         self.url = client("sqs").get_queue_url(QueueName=names.queue_name(run, CELL))["QueueUrl"]
 
-    def report(self, *nodes: str, held: int = 0) -> None:
+    def report(self, *nodes: str, held: int = 0, status: str = "ok") -> None:
         """All nodes, or some, report that they follow their orders, and hold so many tasks."""
         drains = self.drains()
         for node in nodes or self.stand.nodes(self.run):
@@ -44,6 +47,7 @@ class Workers:
             work = {"done": 0, "held": held, "idle_since": None if held else now}
             document = {
                 "format": "troop.report/1", "id": node, "role": "workers", "at": now, "work": work,
+                "health": {"status": status},
                 "draining": node in drains, "drained": node in drains and not held,
             }  # fmt: skip
             self.stand.bench.put(f"{names.reports_prefix(self.run, CELL)}{WRITER}{node}.json", document)
@@ -224,7 +228,9 @@ def test_by_hand_a_fleet_with_a_queue_shrinks_by_draining(stand: Stand) -> None:
     workers.report(held=1)
     limit = PATIENCE + timedelta(minutes=5)
     assert workers.pass_time(seconds=int(limit.total_seconds()) - 40) == (2, 2)
-    assert workers.pass_time(seconds=40) == (0, 0), "no longer than its lease and some time"
+    workers.report(stand.nodes(run)[0], held=1, status="fail")
+    assert workers.pass_time(seconds=40) == (1, 1), "the one that fails goes"
+    assert workers.pass_time(hours=7) == (1, 1), "a task may take long"
 
 
 def test_two_checks_at_once_drain_the_same_nodes(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,12 +248,57 @@ def test_tasks_that_cannot_be_counted_keep_nothing_else_from_its_place(
     workers = at_work(stand, QUEUED)
     stand.scale(workers.run, 3)
     with calls(monkeypatch, refusing("GetQueueAttributes", "ServiceUnavailable")):
-        with pytest.raises(Exception, match="the tasks were not counted"):
-            stand.keep(workers.run)
+        assert stand.keep(workers.run) == "waiting"
         assert stand.size(workers.run)[1:] == (3, 3)
         began = moments.iso(stand.account.clock() - timedelta(hours=7))
         answer = stand.step(workers.run, "keep", began=began, execution=f"arn:x:{workers.run}-3")
     assert (answer["state"], answer["following"]) == ("again", f"{workers.run}-4"), "failures do not fill the history"
+
+
+def test_a_fleet_whose_queue_is_not_allowed_any_more_keeps_its_size(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workers = at_work(stand)
+    submit(workers.run, tasks(8))
+    assert workers.pass_time(minutes=1) == (4, 4)
+    end = stand.runs.get(workers.run).expires_at + timedelta(hours=1)
+    with calls(monkeypatch, denying("GetQueueUrl", "GetQueueAttributes", "TagQueue")):
+        capsys.readouterr()
+        assert workers.pass_time(minutes=1) == (4, 4)
+        assert FAILED in written(capsys)
+        fleet = stand.get_fleet(workers.run)
+        assert (fleet["work"], [one["role"] for one in fleet["withheld"]]) == (None, ["workers"])
+        for _ in range(3):
+            assert workers.pass_time(minutes=10) == (4, 4)
+        assert FAILED not in written(capsys), "one warning is enough"
+        assert ask("PATCH", f"/fleets/{workers.run}", {"expires_at": moments.iso(end)})[0] == 200
+        workers.pass_time(minutes=1)
+        assert actions(workers.run)["StartTime"] == end, "its nodes live as long as it does"
+    workers.pass_time(minutes=1)
+    assert stand.get_fleet(workers.run)["work"]["waiting"] == 8
+    assert stand.get_fleet(workers.run)["withheld"] == []
+
+
+def denying(*operations: str) -> Intercept:
+    def intercept(_: int, name: str, call: Call) -> Any:
+        if name in operations:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "it may not"}}, name)
+        return call()
+
+    return intercept
+
+
+def test_a_check_takes_as_long_however_many_nodes_a_fleet_had(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+    workers = at_work(stand, QUEUED)
+    workers.report()
+    with calls(monkeypatch) as operations:
+        stand.keep(workers.run)
+    assert operations.count("ListObjectsV2") == 1, "only that of the orders"
+    stand.scale(workers.run, 3)
+    workers.pass_time(minutes=1)
+    with calls(monkeypatch) as operations:
+        stand.keep(workers.run)
+    assert operations.count("ListObjectsV2") == 3, "one of them has written nothing yet"
 
 
 @pytest.mark.parametrize(
@@ -320,8 +371,8 @@ def test_a_fleet_lives_longer_with_everything_that_ends_it(stand: Stand, monkeyp
     assert (status, fleet["expires_at"]) == (200, moments.iso(later))
     assert ask("PATCH", f"/fleets/{run}", {"expires_at": moments.iso(later)})[0] == 200
     assert stand.woken[-1] == {"step": "keep", "run": run}
-    with calls(monkeypatch, refusing("CreateOrUpdateTags", "Throttling")), pytest.raises(Exception, match="new end"):
-        stand.keep(run)
+    with calls(monkeypatch, refusing("CreateOrUpdateTags", "Throttling")):
+        assert stand.keep(run) == "waiting"
     stand.keep(run)
     assert actions(run)["StartTime"] == later
     tags = {tag["Key"]: tag["Value"] for tag in stand.group(run)["Tags"]}

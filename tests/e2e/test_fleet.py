@@ -7,9 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from local.simulated_fleet import Ailment
+from local.simulated_nodes import SimulatedNodes
 from tests.e2e.benches import LONG, NOTHING, SELDOM, Bench
 from tests.e2e.conftest import eventually
-from tests.e2e.roles import UNOBSERVED, allowed, role_of
+from tests.e2e.roles import UNOBSERVED, allowed, is_of_queues, role_of
 from troop.bench.definition import names
 
 SOON = "fleets.workers.spot_timeout=30s"
@@ -31,7 +33,7 @@ def troop(bench: Bench, *words: str, code: int = 0) -> tuple[str, str]:
 
 def _role(detail: dict[str, Any]) -> dict[str, int]:
     (role,) = detail["fleet"]["roles"]
-    return {key: value for key, value in role.items() if key not in ("role", "backup", "resizable") and value}
+    return {key: value for key, value in role.items() if type(value) is int and value}
 
 
 def _standing(count: int) -> dict[str, int]:
@@ -146,8 +148,84 @@ def test_a_replacement_takes_over_the_rank_of_a_lost_node(bench: Bench, tmp_path
     assert bench.left(fleet) == NOTHING
 
 
+HUNDREDS = """
+name: hundreds
+expires_after: 2h
+queue: {lease: 1m, tries: 2}
+fleets:
+  workers:
+    count: 1
+    instance_type: c7g.large
+    purchase: spot
+    backup: on-demand
+    scale: {backlog_per_node: 2, min: 0, max: 500, idle_after: 1m}
+"""
+"""The most nodes for which the default limits have room, with those of the backup."""
+
+
+def test_a_submit_grows_a_fleet_to_hundreds_of_nodes_and_work_ends_them(bench: Bench, tmp_path: Path) -> None:
+    bench.account.make_scarce("c7g.large", left=1000, market="spot")
+    (tmp_path / "fleet.yaml").write_text(HUNDREDS)
+    (tmp_path / "tasks").write_text("".join(f"task {number}\n" for number in range(3000)))
+    fleet = str(json.loads(troop(bench, "up", str(tmp_path), "--json")[0])["fleet"]["fleet"])
+    _eventually(lambda: not _role(bench.fleet(fleet)) or None)
+    sent = json.loads(troop(bench, "submit", fleet, str(tmp_path / "tasks"), "--key", "many", "--json")[0])
+    assert (sent["sent"], sent["refused"], sent["submitted"]) == (3000, [], 3000)
+
+    def grows() -> bool | None:
+        detail = bench.fleet(fleet)
+        assert detail["withheld"] == [], "the default limits have room for all nodes, and for those of the backup"
+        return True if _role(detail).get("in_service") == 500 else None
+
+    _eventually(grows)
+    detail = _eventually(lambda: None if _role(bench.fleet(fleet)) else bench.fleet(fleet))
+    troop(bench, "extend", fleet, "--for", "1h")
+    work = {key: detail["work"][key] for key in ("submitted", "done", "waiting", "in_work", "dead")}
+    assert work == {"submitted": 3000, "done": 3000, "waiting": 0, "in_work": 0, "dead": 0}
+    assert detail["fleet"]["scaled_by"] == "scale"
+    output, _ = troop(bench, "results", fleet, "-o", str(tmp_path / "results"))
+    assert "3,000 results" in output
+    results = {path.name: path.read_text() for path in (tmp_path / "results").iterdir()}
+    assert results == {f"many-{number + 1:06}": f"task {number}" for number in range(3000)}
+    troop(bench, "down", fleet)
+    assert bench.left(fleet) == NOTHING
+    detail = bench.fleet(fleet)
+    assert [one for one in detail["resources"] if one["gone_at"] is None] == []
+    assert len([one for one in detail["resources"] if one["kind"] == "instance"]) == 1 + 500
+
+
+HEALED = """
+name: healed
+expires_after: 1h
+fleets:
+  workers:
+    count: 2
+    instance_type: c7g.large
+    health: {port: 8080, every: 5s, grace: 0s}
+    heal: {do: replace, at_most: 1}
+"""
+
+
+def test_a_node_whose_application_fails_is_replaced(bench: Bench, nodes: SimulatedNodes, tmp_path: Path) -> None:
+    (tmp_path / "fleet.yaml").write_text(HEALED)
+    detail = json.loads(troop(bench, "up", str(tmp_path), "--json")[0])
+    fleet, (failing, well) = str(detail["fleet"]["fleet"]), sorted(node["id"] for node in detail["nodes"])
+    nodes.fail(failing, Ailment.KILLED)
+
+    def is_replaced() -> dict[str, Any] | None:
+        now = bench.fleet(fleet)
+        ids = {node["id"] for node in now["nodes"]}
+        return now if _role(now).get("ready") == 2 and failing not in ids else None
+
+    detail = _eventually(is_replaced)
+    assert well in {node["id"] for node in detail["nodes"]}
+    assert [(one["do"], one["node"]) for one in detail["repairs"]] == [("replace", failing)]
+    troop(bench, "down", fleet)
+    assert bench.left(fleet) == NOTHING
+
+
 def test_its_roles_may_do_what_they_do_and_no_more(bench: Bench) -> None:
-    """After the fleet above."""
+    """After the fleets above."""
     fleet_roles = {role: actions for role, actions in allowed(bench.deployment).items() if "FleetRole" in role}
     assert len(fleet_roles) == 2, "of the function and of the workflow"
     entries = [entry for entry in bench.account.decisions() if role_of(entry["caller"]) in fleet_roles]
@@ -155,3 +233,19 @@ def test_its_roles_may_do_what_they_do_and_no_more(bench: Bench) -> None:
     for role, actions in fleet_roles.items():
         used = {entry["action"].lower() for entry in entries if role_of(entry["caller"]) == role}
         assert {action for action in actions if action.lower() not in used} - UNOBSERVED == set(), role
+
+
+ONLY_AGAIN = {"sqs:GetQueueUrl", "sqs:ListQueueTags"}
+"""What a launch needs that finds the queues of an earlier one."""
+
+
+def test_launch_and_teardown_use_their_permissions_for_queues(bench: Bench) -> None:
+    """After the fleets above. Those of nodes are used by the workers of test_workers.py."""
+    used = {(role_of(one["caller"]), one["action"].lower()) for one in bench.account.decisions()}
+    idle = {
+        (role, action)
+        for role, actions in allowed(bench.deployment).items()
+        for action in actions
+        if is_of_queues(action) and (role, action.lower()) not in used and action not in ONLY_AGAIN
+    }
+    assert {one for one in idle if "LaunchRole" in one[0] or "TeardownRole" in one[0]} == set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -39,26 +39,22 @@ class FleetRecord:
     def scale(
         self,
         run: str,
-        before: Mapping[str, int],
+        fleet: Standing,
         desired: Mapping[str, int],
         caller: str,
         now: datetime,
         most_nodes: int,
-        backups: Collection[str] = (),
-        *,
-        drains: bool = False,
     ) -> bool:
-        """Changes the desired nodes of an open fleet, and its reservation.
+        """Changes the desired nodes of an open fleet, and its reservation. Nodes of a fleet with a queue stay for a
+        while when they go: then it keeps its reservation for them, see :meth:`release`.
 
         Args:
+            fleet: as it was read.
             caller: ARN of the caller, or :data:`~troop.bench.definition.standing.ITSELF`.
             most_nodes: of all open runs together; it does not limit a fleet that does not grow.
-            backups: roles with a backup group.
-            drains: whether nodes that go stay for a while: then the fleet keeps its reservation for them, see
-                :meth:`release`.
 
         Returns:
-            False, and nothing is changed, if the fleet is not open, its desired nodes are no longer ``before``, or the
+            False, and nothing is changed, if the fleet is not open, its desired nodes are others by now, or the
             reservations have changed meanwhile.
 
         Raises:
@@ -66,11 +62,12 @@ class FleetRecord:
         """
         rows = RunRows(self.client, self.table, self.sleep)
         reservations = NodeReservations(rows)
-        known, nodes = reservations.read(), reserved(desired, backups)
-        if nodes > reserved(before, backups) and (problem := no_room(("count",), nodes, known.others(run), most_nodes)):
+        known, nodes, before = reservations.read(), reserved(desired, fleet.backups), dict(fleet.desired)
+        grows = nodes > reserved(before, fleet.backups)
+        if grows and (problem := no_room(("count",), nodes, known.others(run), most_nodes)):
             raise BadBenchmarkError([problem])
-        held = max(nodes, known.nodes.get(run, 0)) if drains else nodes
-        values = {":desired": dict(desired), ":before": dict(before), ":now": moments.iso(now), ":caller": caller}
+        held = nodes if fleet.queue is None else max(nodes, known.nodes.get(run, 0))
+        values = {":desired": dict(desired), ":before": before, ":now": moments.iso(now), ":caller": caller}
         change = {
             "Update": {
                 "TableName": self.table,
@@ -112,11 +109,7 @@ class FleetRecord:
             False, and nothing is changed, if the fleet is not open, or its end is no longer ``before``.
         """
         values = {":before": moments.iso(before), ":after": moments.iso(expires_at)}
-        try:
-            self._update(run, "SET expires_at = :after", f"{_IS_OPEN} AND expires_at = :before", values)
-        except ConditionFailed:
-            return False
-        return True
+        return self._update(run, "SET expires_at = :after", f"{_IS_OPEN} AND expires_at = :before", values)
 
     def count_submitted(self, run: str, tasks: int) -> None:
         """Adds to the number of tasks that a fleet's queue has accepted. A lost answer counts nothing twice.
@@ -142,11 +135,7 @@ class FleetRecord:
         """
         values = {":before": moments.iso(before), ":now": moments.iso(now)}
         condition = f"{_IS_OPEN} AND (attribute_not_exists(woken_at) OR woken_at <= :before)"
-        try:
-            self._update(run, "SET woken_at = :now", condition, values)
-        except ConditionFailed:
-            return False
-        return True
+        return self._update(run, "SET woken_at = :now", condition, values)
 
     def claim(self, run: str, standing: Standing, **changes: Any) -> Standing | None:
         """Records what a check of an open fleet has decided, and with it the right to act on that now.
@@ -170,11 +159,7 @@ class FleetRecord:
         if removed := [f"#{name}" for name in names if name not in document]:
             update += " REMOVE " + ", ".join(removed)
         condition = f"{_IS_OPEN} AND desired = :desired AND {last}"
-        try:
-            self._update(run, update, condition, values, {f"#{name}": name for name in names})
-        except ConditionFailed:
-            return None
-        return after
+        return after if self._update(run, update, condition, values, {f"#{name}": name for name in names}) else None
 
     def mark_sent(self, run: str, standing: Standing, key: str) -> Standing | None:
         """Records that people were notified of a check that this claim has announced.
@@ -189,10 +174,8 @@ class FleetRecord:
         """
         entry = standing.announced[key]
         values = {":sent": True, ":one": 1, ":at": moments.iso(entry.at)}
-        update = "SET announced.#key.sent = :sent ADD decisions :one"
-        try:
-            self._update(run, update, f"{_IS_OPEN} AND announced.#key.#at = :at", values, {"#key": key, "#at": "at"})
-        except ConditionFailed:
+        update, condition = "SET announced.#key.sent = :sent ADD decisions :one", "announced.#key.#at = :at"
+        if not self._update(run, update, f"{_IS_OPEN} AND {condition}", values, {"#key": key, "#at": "at"}):
             return None
         after = {**standing.announced, key: replace(entry, sent=True)}
         return replace(standing, announced=after, decisions=standing.decisions + 1)
@@ -209,10 +192,14 @@ class FleetRecord:
         if digests:
             update, names["#digest"] = f"{update}, #digest = :digest", "digest"
             values[":digest"] = {role: codec.to_document(one) for role, one in digests.items()}
-        with suppress(ConditionFailed):
-            self._update(run, update, _IS_OPEN, values, names)
+        self._update(run, update, _IS_OPEN, values, names)
 
     def _update(
         self, run: str, update: str, condition: str, values: dict[str, Any], names: dict[str, str] | None = None
-    ) -> None:
-        RunRows(self.client, self.table, self.sleep).update(run, RUN, update, condition, values, names)
+    ) -> bool:
+        """Changes the item if the condition holds. Returns whether it does."""
+        try:
+            RunRows(self.client, self.table, self.sleep).update(run, RUN, update, condition, values, names)
+        except ConditionFailed:
+            return False
+        return True

@@ -148,9 +148,7 @@ class FleetService:
             desired, most = standing.scaled(fleet, role, count), self.every.settings.max_nodes_total
             if problems := self._limits.problems(record, fleet, desired, now):
                 raise BadBenchmarkError(problems)
-            if desired == fleet.desired or self.record.scale(
-                run, fleet.desired, desired, caller, now, most, fleet.backups, drains=fleet.queue is not None
-            ):
+            if desired == fleet.desired or self.record.scale(run, fleet, desired, caller, now, most):
                 self.calls.keep(run)
                 return self.every.get(run)
         raise ScaledAtOnceError(run)

@@ -136,9 +136,7 @@ class FleetWork:
         fleet, now = reading.fleet, reading.at
         most = self.limits.settings.max_nodes_total
         try:
-            scaled = self.record.scale(
-                reading.run, fleet.desired, desired, standing.ITSELF, now, most, fleet.backups, drains=True
-            )
+            scaled = self.record.scale(reading.run, fleet, desired, standing.ITSELF, now, most)
         except BadBenchmarkError:  # other runs have taken the nodes since: the next check finds fewer
             return reading
         if not scaled:

@@ -99,7 +99,7 @@ WORKING: dict[str, Any] = {
 @pytest.mark.parametrize("settings", [{"queues": True}], indirect=True)
 def test_a_fleet_with_a_queue_is_on_record_with_what_its_file_says(stand: Stand) -> None:
     standing = standing_of(stand.runs.get(stand.up(definition=WORKING)))
-    assert standing.queue == Queue(300, 5)
+    assert standing.queue == Queue()
     assert standing.scales == {"workers": Scale(20, 0, 50)}
     assert (standing.heals, standing.healths) == ({"workers": Heal(2)}, {"workers": Health(8080)})
     assert standing.watched == {"workers"}

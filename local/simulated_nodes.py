@@ -24,7 +24,7 @@ from functools import cached_property
 from typing import Any
 
 from local.launcher import LocalAccount
-from local.simulated_fleet import Ailment, SimulatedFleet, SimulatedWork
+from local.simulated_fleet import SimulatedFleet
 from local.simulated_objects import SimulatedObjects, encoded
 from local.simulated_summary import NODE_FORMAT, interrupted, registration, summary
 from troop.bench.definition import names
@@ -159,7 +159,7 @@ class SimulatedNodes:
     Args:
         boot_seconds: from a cell's last launch to its registrations.
         real_time: whether phases take as long as they are defined; otherwise nodes finish at once.
-        work: how nodes of watched fleets work.
+        task_seconds, time_scale: of watched fleets, see :class:`SimulatedFleet`.
     """
 
     def __init__(
@@ -170,9 +170,11 @@ class SimulatedNodes:
         *,
         boot_seconds: float = 0,
         real_time: bool = False,
-        work: SimulatedWork | None = None,
+        task_seconds: float = 0.5,
+        time_scale: float = 1.0,
     ) -> None:
-        self._account, self._faults, self._work = account, faults, work or SimulatedWork()
+        self._account, self._faults = account, faults
+        self._task_seconds, self._time_scale = task_seconds, time_scale
         self._boot_seconds, self._real_time = boot_seconds, real_time
         self._objects = SimulatedObjects(account, bucket)
         self._ec2 = account.client("ec2")
@@ -194,24 +196,11 @@ class SimulatedNodes:
         if self._failure and kind is None:
             raise self._failure
 
-    def fail(self, node: str, ailment: Ailment | None, *, is_cured_by_restart: bool = True) -> None:
-        """Lets a node of a watched fleet ail from now on; None cures it. Raises KeyError for an unknown node."""
-        self._fleet_of(node).fail(node, ailment, is_cured_by_restart)
-
-    def interrupt(self, node: str) -> None:
-        """Lets Spot interrupt a node of a watched fleet: it reports the notice, and is terminated a moment later.
-
-        Raises KeyError for an unknown node.
-        """
-        self._fleet_of(node).warn(node, NOTICE)
-        self._account.interrupt(node, _NOTICE_SECONDS)
-
-    def _fleet_of(self, node: str) -> SimulatedFleet:
-        fleets = (cell.fleet for cell in list(self._cells.values()) if cell.fleet)
-        for fleet in fleets:
-            if node in fleet.nodes:
-                return fleet
-        raise KeyError(node)
+    def kill(self, node: str) -> None:
+        """Kills the application and workers of a node of a watched fleet. Raises ValueError for an unknown node."""
+        fleets = [cell.fleet for cell in list(self._cells.values()) if cell.fleet]
+        (its,) = [fleet for fleet in fleets if node in fleet.nodes]
+        its.kill(node)
 
     def _follow(self) -> None:
         try:
@@ -279,7 +268,10 @@ class SimulatedNodes:
             return
         now = time.monotonic()
         if cell.fleet is None:
-            cell.fleet = SimulatedFleet(self._account, self._objects, cell.run, cell.cell, cell.benchmark, self._work)
+            cell.fleet = SimulatedFleet(
+                *(self._account, self._objects, cell.run, cell.cell, cell.benchmark),
+                *(self._task_seconds, self._time_scale),
+            )
         if cell.scan is None and now >= cell.scan_at:
             cell.scan = self._objects.pool.submit(self._scan, cell)
         if cell.scan and cell.scan.done():

@@ -52,15 +52,13 @@ class SimulatedObjects:
         """Writes objects: keys and contents."""
         list(self.pool.map(lambda one: self._s3.put_object(Bucket=self._bucket, Key=one[0], Body=one[1]), objects))
 
-    def write_once(self, key: str, body: bytes) -> bool:
-        """Writes an object unless there is one with this key. Returns whether it was written."""
+    def write_once(self, key: str, body: bytes) -> None:
+        """Writes an object unless there is one with this key."""
         try:
             self._s3.put_object(Bucket=self._bucket, Key=key, Body=body, IfNoneMatch="*")
         except ClientError as error:
-            if error.response["Error"]["Code"] == "PreconditionFailed":
-                return False
-            raise
-        return True
+            if error.response["Error"]["Code"] != "PreconditionFailed":
+                raise
 
 
 def encoded(document: Mapping[str, Any]) -> bytes:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from local.simulated_fleet import Ailment
 from local.simulated_nodes import SimulatedNodes
 from tests.e2e.benches import LONG, NOTHING, SELDOM, Bench
 from tests.e2e.conftest import eventually
@@ -210,7 +209,7 @@ def test_a_node_whose_application_fails_is_replaced(bench: Bench, nodes: Simulat
     (tmp_path / "fleet.yaml").write_text(HEALED)
     detail = json.loads(troop(bench, "up", str(tmp_path), "--json")[0])
     fleet, (failing, well) = str(detail["fleet"]["fleet"]), sorted(node["id"] for node in detail["nodes"])
-    nodes.fail(failing, Ailment.KILLED)
+    nodes.kill(failing)
 
     def is_replaced() -> dict[str, Any] | None:
         now = bench.fleet(fleet)

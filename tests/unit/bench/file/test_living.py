@@ -48,7 +48,7 @@ def test_a_fleet_that_works_is_stored_as_its_file_says() -> None:
     SCHEMA.validate(file)
     fleet = read_fleet(file, ["restart.sh"])
     (workers,) = fleet.fleets
-    assert fleet.queue == Queue(600, 5)
+    assert fleet.queue == Queue(600)
     assert workers.health == Health(8080, "/status?deep=1", 30, 5, 0)
     assert workers.work == Work(3, 300)
     assert workers.heal == Heal(5, "restart", "restart.sh", Decimal("0.25"))

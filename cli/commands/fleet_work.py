@@ -196,7 +196,9 @@ def jobs(ctx: typer.Context, fleet: FleetId, as_json: Json = False) -> None:
         return
     if work is None:
         raise CliError(
-            Exit.REFUSED, f"{fleet} has no queue, or was not checked yet: `queue: true` in its file makes one"
+            Exit.REFUSED,
+            f"no count of tasks: {fleet} has no queue (`queue: true` in its file makes one), was not checked yet, or "
+            "`troop:queues` is false",
         )
     for line in fleet_health.work_lines(work, (view.get("cost_so_far") or {}).get("currency", USD)):
         show.say(line)

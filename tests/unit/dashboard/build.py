@@ -264,6 +264,7 @@ def fleets_view() -> RunsView:
         queue=Queue(),
         digest={"workers": RoleDigest(484, 1, 5, 3, draining=2, checks=checks)},
         work=WorkSample(NOW - timedelta(minutes=1), 10_000, 1800, 78, 2, 185),
+        may_lack_tasks=True,
         repairs=tuple(
             Repair(f"r{n}", f"i-{n}", "workers", "replace", NOW - timedelta(minutes=minutes))
             for n, minutes in enumerate((90, 50, 2))

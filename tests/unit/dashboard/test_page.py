@@ -262,7 +262,7 @@ def test_latest_decision_of_each_unit_and_every_termination_are_shown() -> None:
             "fleets",
             ["workers do not grow: its work needs 600 nodes", "8,120 of 10,000 tasks done, 1,800 waiting, 78 in work"],
         ),
-        ("fleets", ["2 dead", "the oldest waits for 3m 05s"]),
+        ("fleets", ["2 dead", "the oldest waits for 3m 05s; SQS may have deleted tasks, which count as done"]),
         (
             "live",
             [

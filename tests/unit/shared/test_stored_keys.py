@@ -109,7 +109,8 @@ KEYS = [
     (
         Standing,
         "desired scaled_at scaled_by seen seen_at ready_within backups max_prices market decisions ranks fixed queue "
-        "scales heals healths watched submitted digest work samples needs withheld repairs announced drains extends",
+        "scales heals healths watched submitted digest work uncounted may_lack_tasks samples needs withheld repairs "
+        "announced drains extends",
     ),
     (Stray, "key nearest owner since"),
     (StrayRecord, "version count named near waiting reported reports at"),

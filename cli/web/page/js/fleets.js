@@ -52,6 +52,7 @@ function work({ work: tasks }) {
     h("small", { class: "source" }, `${count(waiting)} waiting, ${count(running)} in work`),
     dead > 0 && h("p", {}, badge(`${count(dead)} dead`, "bad")),
     more.length > 0 && h("small", { class: "source" }, more.join("; ")),
+    tasks.may_lack_tasks && h("p", {}, badge("may lack tasks", "warn"), h("small", { class: "source" }, "Some waited for more than 12 days, so SQS may have deleted them. They count as done: compare the results.")),
   ];
 }
 

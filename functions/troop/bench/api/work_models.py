@@ -215,7 +215,7 @@ def work_of(fleet: Standing, cost: Cost | None = None) -> WorkOut | None:
     work = fleet.work
     if work is None:
         return None
-    is_known = work.done > 0 and not work.may_lack_tasks
+    is_known = work.done > 0 and not fleet.may_lack_tasks
     return WorkOut(
         at=work.at,
         submitted=max(fleet.submitted, work.submitted),
@@ -224,8 +224,8 @@ def work_of(fleet: Standing, cost: Cost | None = None) -> WorkOut | None:
         in_work=work.in_work,
         dead=work.dead,
         oldest_seconds=work.oldest_seconds,
-        may_lack_tasks=work.may_lack_tasks,
-        done_an_hour=None if work.may_lack_tasks else done_an_hour(fleet.samples, work),
+        may_lack_tasks=fleet.may_lack_tasks,
+        done_an_hour=None if fleet.may_lack_tasks else done_an_hour(fleet.samples, work),
         cost_per_job=float(rounded(cost.amount / work.done)) if is_known and cost is not None else None,
     )
 

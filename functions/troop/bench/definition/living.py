@@ -211,7 +211,6 @@ class WorkSample:
         submitted: accepted since the fleet's launch.
         waiting, in_work, dead: on the queue, leased, and dead letters.
         oldest_seconds: age of the oldest task that waits; None if unknown, and without any.
-        may_lack_tasks: whether a task has reached :data:`AGED` by then, so that SQS may have deleted some.
     """
 
     at: datetime
@@ -220,7 +219,6 @@ class WorkSample:
     in_work: int = 0
     dead: int = 0
     oldest_seconds: int | None = field(default=None, metadata=_OMIT)
-    may_lack_tasks: bool = field(default=False, metadata=_OMIT)
 
     @property
     def done(self) -> int:

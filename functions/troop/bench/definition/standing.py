@@ -106,7 +106,10 @@ class Standing:
         watched: roles whose nodes report.
         submitted: number of tasks that its queue has accepted.
         digest: health by role at the last check of the reports.
-        work: its tasks at the last check; None without a queue, and before the first one.
+        work: its tasks at the last check; None without a queue, before the first one, and if they are unknown.
+        uncounted: whether Troop may not count its tasks, of which people were warned.
+        may_lack_tasks: whether a task has ever reached :data:`~troop.bench.definition.living.AGED`, so that SQS may
+            have deleted some.
         samples: earlier ones of the last hour, the oldest first.
         needs: of roles that scale, the numbers of nodes that they have needed lately, the largest first.
         withheld: of roles that should have more nodes, why they do not.
@@ -139,6 +142,8 @@ class Standing:
     submitted: int = field(default=0, metadata=_OMIT)
     digest: Mapping[str, RoleDigest] = field(default_factory=dict, metadata=_OMIT)
     work: WorkSample | None = field(default=None, metadata=_OMIT)
+    uncounted: bool = field(default=False, metadata=_OMIT)
+    may_lack_tasks: bool = field(default=False, metadata=_OMIT)
     samples: tuple[WorkSample, ...] = field(default=(), metadata=_OMIT)
     needs: Mapping[str, tuple[Need, ...]] = field(default_factory=dict, metadata=_OMIT)
     withheld: Mapping[str, str] = field(default_factory=dict, metadata=_OMIT)

@@ -77,9 +77,7 @@ class FleetWork:
                 oldest = self.ages.oldest(names.queue_name(reading.run, CELL), reading.at)
             except (ClientError, BotoCoreError) as error:  # the sizes do not depend on it
                 failures.append(f"the age of the oldest task is unknown: {error}")
-        work = WorkSample(reading.at, reading.fleet.submitted, counts.waiting, counts.in_work, counts.dead, oldest)
-        before = reading.fleet.work
-        return replace(work, may_lack_tasks=work.is_aged or (before is not None and before.may_lack_tasks))
+        return WorkSample(reading.at, reading.fleet.submitted, counts.waiting, counts.in_work, counts.dead, oldest)
 
     def _uncounted(self, reading: Reading, why: str) -> tuple[Reading, list[str]]:
         """Records that the tasks are unknown, so that the sizes stay. Returns that as a failure only when it is new:
@@ -87,12 +85,12 @@ class FleetWork:
         """
         fleet = reading.fleet
         withheld = dict.fromkeys(fleet.scales, "its tasks cannot be counted: Troop may not, or the queue is gone")
-        if fleet.work is None and fleet.withheld == withheld:
+        if fleet.uncounted:
             return reading, []
-        claimed = self.record.claim(reading.run, fleet, work=None, needs={}, withheld=withheld)
+        claimed = self.record.claim(reading.run, fleet, work=None, uncounted=True, needs={}, withheld=withheld)
         if claimed is None:
             return reading, []
-        return replace(reading, fleet=claimed), [f"the tasks are not counted any more: {why}"]
+        return replace(reading, fleet=claimed), [f"the tasks cannot be counted: {why}"]
 
     def _follow(self, reading: Reading, work: WorkSample) -> Reading:
         """Records the tasks, and scales the roles that follow them, as far as the limits allow. Of overlapping checks
@@ -108,6 +106,8 @@ class FleetWork:
             reading.run,
             fleet,
             work=work,
+            uncounted=False,
+            may_lack_tasks=fleet.may_lack_tasks or work.is_aged,
             samples=scaling.sampled(fleet.samples, work),
             needs={role: sizing.needs for role, sizing in sizings.items()},
             withheld=withheld,

@@ -88,6 +88,7 @@ def test_jobs_of_a_fleet_without_a_queue_is_refused(run: Run, api: FakeApi) -> N
     result = run("fleet", "jobs", ID)
     assert result.exit_code == Exit.REFUSED
     assert "`queue: true` in its file makes one" in result.stderr
+    assert "`troop:queues` is false" in result.stderr
 
 
 def test_extend_sends_a_moment_so_that_a_retry_extends_once(run: Run, api: FakeApi, ok: Callable[..., Any]) -> None:

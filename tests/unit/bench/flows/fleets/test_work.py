@@ -123,7 +123,7 @@ def test_a_fleet_grows_in_one_step_and_goes_by_draining(stand: Stand, monkeypatc
 def test_no_figures_once_tasks_may_have_expired(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
     """SQS deletes tasks after 14 days, and they then look as if they were done."""
     workers, subjects = at_work(stand, QUEUED), list[str]()
-    ages = iter([60, 12 * 86_400, 12 * 86_400 + 1, 60])
+    ages = iter([60, 12 * 86_400, 12 * 86_400 + 1, 60, 60])
     monkeypatch.setattr(QueueAges, "oldest", lambda *_: next(ages))
     monkeypatch.setattr(AlarmTopics, "send", lambda _, subject, text, act_now: subjects.append(f"{act_now} {subject}"))
     submit(workers.run, tasks(4))
@@ -137,6 +137,10 @@ def test_no_figures_once_tasks_may_have_expired(stand: Stand, monkeypatch: pytes
         shown.append((work["may_lack_tasks"], work["done_an_hour"] is None, work["cost_per_job"] is None))
     assert shown == [(False, False, False), (True, True, True), (True, True, True)]
     assert subjects == ["False Troop: age warns on the queue of the fleet workers"]
+    with calls(monkeypatch, denying("GetQueueAttributes")):
+        workers.pass_time(minutes=1)
+    workers.pass_time(minutes=1)
+    assert stand.get_fleet(workers.run)["work"]["may_lack_tasks"], "it stays beyond a time without counts"
 
 
 def test_many_callers_at_a_time_wake_a_fleet_once(stand: Stand) -> None:
@@ -277,6 +281,19 @@ def test_a_fleet_whose_queue_is_not_allowed_any_more_keeps_its_size(
     workers.pass_time(minutes=1)
     assert stand.get_fleet(workers.run)["work"]["waiting"] == 8
     assert stand.get_fleet(workers.run)["withheld"] == []
+
+
+def test_one_warning_if_the_first_count_of_an_unscaled_fleet_is_refused(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = stand.launched(definition=QUEUED)
+    with calls(monkeypatch, denying("GetQueueAttributes")):
+        for warned in (True, False, False):
+            capsys.readouterr()
+            assert stand.keep(run) == "waiting"
+            assert (FAILED in written(capsys)) is warned
+    assert stand.keep(run) == "waiting"
+    assert stand.get_fleet(run)["work"]["waiting"] == 0
 
 
 def denying(*operations: str) -> Intercept:

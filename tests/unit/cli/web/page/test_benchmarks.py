@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from cli.client.api import Answer
+from tests.unit.cli.living import WORK
 from tests.unit.cli.web.page.conftest import Looking
 from tests.unit.cli.web.page_world import NOW, RUN, World, cell, living_fleet, run, schedule
 from troop.shared import moments
@@ -186,8 +187,10 @@ def test_a_fleet_shows_its_health_with_what_to_do_and_its_work(looking: Looking)
     looking.world.fleets = [
         living_fleet(),
         living_fleet(fleet="20261121-150000-bbbbbbbb", name="calm", health=[], work=None),
+        living_fleet(fleet="20261121-150000-cccccccc", name="late", health=[], work={**WORK, "may_lack_tasks": True}),
     ]
     page = looking.go("benchmarks")
+    expect(page.get_by_role("row", name=re.compile("late"))).to_contain_text("so SQS may have deleted them")
     row = page.get_by_role("row", name=re.compile("night-workers"))
     for words in (
         "fail workers 8 ok, 1 warn, 5 fail, 1 silent, 2 draining",
@@ -202,6 +205,7 @@ def test_a_fleet_shows_its_health_with_what_to_do_and_its_work(looking: Looking)
         "the oldest waits for 3m 05s; 4,211 an hour",
     ):
         expect(row).to_contain_text(words)
+    expect(row).not_to_contain_text("SQS may have deleted")
     section = page.get_by_role("region", name="Standing fleets")
     items = section.get_by_role("listitem")
     expect(items).to_have_count(2)

@@ -151,15 +151,6 @@ def test_a_lost_answer_neither_loses_nor_doubles_a_result(workers: Workers, lost
     assert workers.result("one") == b"A"
 
 
-def test_the_result_of_another_worker_stands(workers: Workers) -> None:
-    send(workers, one="a")
-    workers.account.put("results/runs/r/results/one", b"of another")
-    workers.start("work()")
-    eventually(lambda: "one False" in workers.output())
-    eventually(lambda: not workers.account.queue.messages)
-    assert workers.result("one") == b"of another"
-
-
 def test_a_message_that_is_no_task_becomes_a_dead_letter(workers: Workers) -> None:
     send(workers, bad="", good="a")
     workers.account.queue.messages["bad"].body = "[1"

@@ -8,15 +8,13 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.unit.bench.living.build import LONG_AGO, NOW, fleet
 from troop.bench.definition.living import REPLACE, RESTART, Grade, Heal
 from troop.bench.definition.roster import Node
 from troop.bench.definition.standing import GroupStatus, Member, Place, Standing
 from troop.bench.living.digest import watched
-from troop.bench.living.healing import MOST_OF_A_NODE, heal, limit, to_replace, to_restart
+from troop.bench.living.healing import MOST_OF_A_NODE, heal, to_replace, to_restart
 from troop.bench.living.report import Check, Report
 
 HOUR, ROUND, POLL = timedelta(hours=1), timedelta(seconds=60), timedelta(seconds=10)
@@ -197,29 +195,3 @@ def test_a_fleet_that_recovers_by_itself_is_healed_no_further() -> None:
     course = Course.begin([broken] * 20, rule(RESTART), is_cured=False).go_on(6 * HOUR)
     assert all(at <= ends + ROUND for at, _ in course.acts)
     assert course.limited[-1] <= ends + ROUND
-
-
-@settings(max_examples=25)
-@given(
-    st.lists(
-        st.one_of(
-            st.just(never),
-            st.builds(killed_after, st.integers(0, 7200)),
-            st.builds(flapping, st.integers(1, 200), st.integers(1, 200)),
-        ),
-        min_size=1,
-        max_size=12,
-    ),
-    st.sampled_from([RESTART, REPLACE]),
-    st.sampled_from(["0.01", "0.1", "0.5", "1"]),
-    st.booleans(),
-    st.data(),
-)
-def test_no_hour_has_more_repairs_than_the_limit(
-    behaviours: list[Sick], do: str, share: str, is_cured: bool, data: st.DataObject
-) -> None:
-    course = Course.begin(behaviours, rule(do, share), data.draw(st.sampled_from(behaviours)), is_cured)
-    for name in data.draw(st.sets(st.sampled_from(sorted(course.workers)))):
-        course.workers[name].is_dead = True
-    course.go_on(4 * HOUR)
-    assert course.most_an_hour <= limit(rule(do, share), len(behaviours))

@@ -94,9 +94,6 @@ def test_a_program_gets_all_alarms_and_candidates(ok: Callable[..., Any], cloudw
 
 def test_values_below_and_other_statistics(run: Run, cloudwatch: Any) -> None:
     put(cloudwatch, "Free space", waves(), Disk="a b")
-    result = run("thresholds", "Mine/Free space{Disk=a b}", "--days", "3", "--statistic", "p10", "--profile", "prod")
-    if result.exit_code:  # a machine without such a profile
-        assert result.exit_code == Exit.NO_CREDENTIALS
     result = run("thresholds", "Mine/Free space{Disk=a b}", "--days", "3", "--statistic", "Minimum")
     assert "proposed: alarm below 5, after 3 in a row" in result.stdout
     assert """--dimensions '[{"Name": "Disk", "Value": "a b"}]'""" in result.stdout
@@ -126,13 +123,15 @@ def test_a_check_of_the_deployment(run: Run, cloudwatch: Any) -> None:
     assert "all values are equal" in result.stderr
 
 
-def test_too_little_data_is_refused_with_its_own_exit_code(run: Run, cloudwatch: Any) -> None:
+def test_too_little_data_or_none_is_refused(run: Run, cloudwatch: Any) -> None:
     put(cloudwatch, "Lag", [1.0] * 100)
     result = run("thresholds", "Mine/Lag", "--days", "3")
     assert result.exit_code == Exit.UNKNOWN
     assert "there is too little data for a threshold: " in result.stderr
     assert "nothing was changed" in result.stderr
     assert not result.stdout
+    result = run("thresholds", "Mine/Lag{Queue=bills}", "--days", "3")
+    assert (result.exit_code, "with values: Mine/Lag" in " ".join(result.stderr.split())) == (Exit.REFUSED, True)
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
-from moto import mock_aws
 
 from cli.shared.errors import CliError, Exit
 from cli.thresholds.metric import Metric
@@ -121,29 +118,3 @@ def test_a_metric_without_values_is_refused_with_those_of_its_name(others: Any, 
     assert refusal.value.code is Exit.REFUSED
     assert "Mine/Depth{Queue=orders} has no value of the last 3 days" in str(refusal.value)
     assert words in str(refusal.value)
-
-
-@pytest.fixture
-def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    for key in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(key, "testing")
-    with mock_aws():
-        yield boto3.client("cloudwatch", region_name="eu-central-1")
-
-
-def test_values_of_an_account(account: Any) -> None:
-    start = NOW.replace(minute=0, second=0) - timedelta(days=2)
-    values: list[Any] = [
-        {
-            "MetricName": "Depth",
-            "Dimensions": [{"Name": "Queue", "Value": "orders"}],
-            "Timestamp": start + timedelta(minutes=15 * n),
-            "Value": n % 10,
-        }
-        for n in range(180)
-    ]
-    account.put_metric_data(Namespace="Mine", MetricData=values)
-    history = MetricReader(account).read(QUEUE, "Maximum", 2, NOW)
-    assert (history.period, len(history.points), history.points[-1].value) == (900, 180, 9)
-    with pytest.raises(CliError, match=r"with values: Mine/Depth\{Queue=orders\}"):
-        MetricReader(account).read(Metric("Mine", "Depth", (("Queue", "bills"),)), "Maximum", 2, NOW)

@@ -177,14 +177,6 @@ def test_a_malformed_report_stops_nothing(watch: Watch) -> None:
     assert well not in watch.marked
 
 
-def test_a_node_that_drains_is_not_repaired(watch: Watch) -> None:
-    watch.launch(heal=RESTARTS)
-    watch.report(watch.nodes[0], "fail", 9, check(), draining=True)
-    watch.report(watch.nodes[1], "fail", 9, check(), notice={"action": "terminate"})
-    watch.keep()
-    assert (watch.standing.repairs, watch.standing.digest["workers"].draining) == ((), 2)
-
-
 def cutting(operation: str, acted: bool) -> Intercept:
     """Ends a check at its first call of an operation: before it acts, or after it, its answer lost."""
 

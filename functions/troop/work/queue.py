@@ -14,6 +14,8 @@ POLL_SECONDS = 20
 """How long SQS waits for a message; the most that it allows."""
 GONE = frozenset({"MessageNotInflight", "ReceiptHandleIsInvalid"})
 """Codes for a receipt that is no longer valid: its lease has ended."""
+_INVALID_RECEIPT = b"for parameter ReceiptHandle is invalid"
+"""What SQS says about one whose message was deleted; its code is that of any invalid parameter."""
 _COUNT = "ApproximateReceiveCount"
 
 
@@ -79,7 +81,7 @@ class Queue:
         headers = {"content-type": "application/x-amz-json-1.0", "x-amz-target": f"AmazonSQS.{operation}"}
         answer = self._service.ask("POST", "/", headers, body, tries).answer
         if answer.status != 200:
-            code = code_of(answer)
+            code = "ReceiptHandleIsInvalid" if _INVALID_RECEIPT in answer.body else code_of(answer)
             text = answer.body[:300].decode(errors="replace")
             raise WorkError(f"SQS answered {answer.status} to {operation}: {text}", answer.status, code)
         try:

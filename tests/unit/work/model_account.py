@@ -87,11 +87,13 @@ class ModelAccount:
                 del self.messages[one.id]
             return _json(200, {})
         assert operation == "ChangeMessageVisibility"
+        if document["ReceiptHandle"].partition("/")[0] not in self.messages:
+            return _invalid("ReceiptHandle", "Message does not exist or is not available for the change.")
         if one is None or one.hidden_until <= self.now:
             return _json(400, {"__type": "com.amazonaws.sqs#MessageNotInflight", "message": "not in flight"})
         seconds = document["VisibilityTimeout"]
         if self.now + seconds > one.received_at + MOST_SECONDS:
-            return _json(400, {"__type": "com.amazonaws.sqs#InvalidParameterValue", "message": "12 hours"})
+            return _invalid("VisibilityTimeout", "Total VisibilityTimeout for the message is beyond the limit")
         one.hidden_until = self.now + seconds
         return _json(200, {})
 
@@ -118,6 +120,11 @@ class ModelAccount:
             return Answer(403, b"", "")  # as S3 answers who may not list the bucket
         content, metadata = self.objects[key]
         return Answer(200, b"" if method == "HEAD" else content, "", metadata)
+
+
+def _invalid(parameter: str, reason: str) -> Answer:
+    text = f"Value {'of hundreds of characters ' * 20} for parameter {parameter} is invalid. Reason: {reason}"
+    return _json(400, {"__type": "com.amazon.coral.service#InvalidParameterValueException", "message": text})
 
 
 def _json(status: int, document: dict[str, Any]) -> Answer:

@@ -113,6 +113,19 @@ def test_a_lease_that_has_ended_is_not_renewed(tmp_path: Path) -> None:
     assert clocked.account.requests.count("ChangeMessageVisibility") == 1
 
 
+def test_a_task_that_another_worker_has_finished_is_not_renewed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clocked = Clocked(tmp_path)
+    clocked.account.now += 31
+    again = clocked.queue.receive()
+    assert again is not None
+    clocked.queue.delete(again.receipt)
+    clocked.work(100)
+    assert clocked.account.requests.count("ChangeMessageVisibility") == 1
+    assert "the lease of one has ended" in capsys.readouterr().out
+
+
 class Hosts(Quiet):
     protocol_version = "HTTP/1.1"
 

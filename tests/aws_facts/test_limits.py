@@ -42,6 +42,10 @@ TAGGED, READER = "troop.bench.aws.tagged_resources", "troop.bench.aws.fleet_read
         (f"{TAGGED}.TERMINATED_AT_ONCE", "ec2 TerminateInstancesRequest.InstanceIds", r"Up to (\d+)"),
         ("lifecycle.purge._BATCH", "s3 DeleteObjects", r"up to ([\d,]+) keys"),
         ("troop.chaos.aws.queue._AT_A_TIME", "sqs ReceiveMessage", r"\(up to (\d+)\)"),
+        ("troop.bench.aws.work_queues.LISTED", "sqs ListQueuesRequest.MaxResults", r"1 to (\d+)"),
+        ("troop.bench.fleets.queue_requests.AT_ONCE", "sqs SendMessageBatch", r"up to (\d+) messages"),
+        ("troop.bench.fleets.queue_requests.MOST_BYTES", "sqs SendMessageBatch", r"1 MiB ([\d,]+) bytes"),
+        ("troop.bench.aws.standing_groups.AT_ONCE", "autoscaling SetInstanceProtection", r"which is (\d+) per"),
         (f"{READER}.AT_ONCE", "autoscaling AutoScalingGroupNamesType.MaxRecords", r"maximum value is (\d+)"),
         (
             "troop.bench.aws.backup_groups.ACTIVITIES",

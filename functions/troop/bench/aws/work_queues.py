@@ -25,6 +25,9 @@ DENIED = frozenset({"AccessDenied", "AccessDeniedException"})
 TAKEN = frozenset({"QueueAlreadyExists", "QueueNameExists"})
 """SQS's codes for a name that has a queue with other attributes."""
 
+LISTED = 1000
+"""The most queues in one answer. SQS mentions further ones only if the request has a number."""
+
 TRIES = 6
 LONGEST_PAUSE = 8.0
 
@@ -146,7 +149,8 @@ class WorkQueues:
         """Yields the name and the address of each queue whose name begins so. A new queue, and one that was deleted a
         minute ago, may be missing or not.
         """
-        for page in self.sqs.get_paginator("list_queues").paginate(QueueNamePrefix=prefix):
+        pages = self.sqs.get_paginator("list_queues")
+        for page in pages.paginate(QueueNamePrefix=prefix, PaginationConfig={"PageSize": LISTED}):
             for url in page.get("QueueUrls", []):
                 yield url.rpartition("/")[2], url
 

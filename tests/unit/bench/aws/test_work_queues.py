@@ -10,6 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.unit.account.account import Account, Call, calls
+from troop.bench.aws import work_queues
 from troop.bench.aws.work_queues import TRIES, QueueCounts, RefusedTask, WorkQueues
 from troop.bench.definition import names
 from troop.bench.fleets.queue_requests import MOST_BYTES, Task
@@ -21,10 +22,10 @@ TAGS = {"troop:deployment": "Troop", "troop:run": RUN, "troop:cell": CELL}
 
 @pytest.fixture
 def queues(account: Account) -> WorkQueues:
-    work_queues = WorkQueues(client("sqs"), sleep=lambda seconds: None)
+    its = WorkQueues(client("sqs"), sleep=lambda seconds: None)
     for name in (names.queue_name(RUN, CELL), names.dead_queue_name(RUN, CELL)):
-        work_queues.create(name, {"VisibilityTimeout": "60"}, TAGS)
-    return work_queues
+        its.create(name, {"VisibilityTimeout": "60"}, TAGS)
+    return its
 
 
 def _bodies(queues: WorkQueues) -> list[dict[str, str]]:
@@ -92,6 +93,14 @@ def test_tasks_are_counted_by_where_they_are(queues: WorkQueues) -> None:
     queues.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=1)
     queues.sqs.send_message(QueueUrl=queues.url(names.dead_queue_name(RUN, CELL)), MessageBody="dead")
     assert queues.counts(RUN, CELL) == QueueCounts(waiting=2, in_work=1, dead=1)
+
+
+def test_queues_are_listed_page_by_page(queues: WorkQueues, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work_queues, "LISTED", 1)
+    assert [name for name, _ in queues.listed(names.QUEUES_PREFIX)] == [
+        names.queue_name(RUN, CELL),
+        names.dead_queue_name(RUN, CELL),
+    ]
 
 
 def test_a_later_expiry_is_on_both_queues_beside_the_other_tags(queues: WorkQueues) -> None:

@@ -65,6 +65,8 @@ EXPECTED = {
     **{f"{method} /benchmarks/{{run}}/report": {404} for method in ("GET", "POST")},
     **{f"POST {path}": {400} for path in ("/fleets", "/fleets/estimate")},
     **{f"{method} /fleets/{{fleet}}": {404} for method in ("GET", "PATCH", "DELETE")},
+    "POST /fleets/{fleet}/tasks": {404},
+    "GET /fleets/{fleet}/results": {404},
 }
 """Where nothing can be terminated, and nothing is run, refusals are all there is."""
 

@@ -14,6 +14,8 @@ from troop.measure.summary_size import TARGET_BYTES
 FORMAT = "troop.benchmark/1"
 READ = "read"
 """The initialization of a volume by reading it whole."""
+FAIL_AFTER = 3
+"""Failures in a row of which people are notified, of a role that is not healed."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class Definition:
         setup: the phases that such a node runs.
         queue: whether the fleet has a queue of tasks.
         restart: the script that restarts the application; None for none.
+        fail_after: failed requests for its health in a row from which the workflow acts on them.
         ranks: whether it has a rank, for which it waits before.
         has_targets: whether the role has targets, which a further object describes.
         read_volumes: device names of the volumes that the node reads whole before it registers.
@@ -80,6 +83,7 @@ class Definition:
     health: Health | None = None
     work: Work | None = None
     restart: Setup | None = None
+    fail_after: int = FAIL_AFTER
     ranks: bool = False
     read_volumes: tuple[str, ...] = ()
     has_targets: bool = False
@@ -179,7 +183,8 @@ _RESTART_SECONDS = 600.0
 def _watch(document: Mapping[str, Any], role: str) -> dict[str, Any]:
     """Returns how a node of a standing fleet is watched."""
     fleet = document.get("fleets", {}).get(role, {})
-    health, work, script = fleet.get("health"), fleet.get("work"), (fleet.get("heal") or {}).get("script")
+    health, work, heal = fleet.get("health"), fleet.get("work"), fleet.get("heal") or {}
+    script = heal.get("script")
     limit = max((float(phase["timeout"]) for phase in document["phases"]), default=_RESTART_SECONDS)
     times = ("every", "timeout", "grace")
     return {
@@ -187,6 +192,7 @@ def _watch(document: Mapping[str, Any], role: str) -> dict[str, Any]:
         "health": health and Health(int(health["port"]), str(health["path"]), *(float(health[one]) for one in times)),
         "work": work and Work(float(work["at_least"]), float(work["every"])),
         "restart": script and Setup(RESTART, _inside(script), limit),
+        "fail_after": int(heal.get("after") or FAIL_AFTER),
     }
 
 

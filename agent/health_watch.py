@@ -10,7 +10,7 @@ from typing import Any, Callable
 
 from agent import health as contract
 from agent import metadata
-from agent.definition import Health, Work
+from agent.definition import FAIL_AFTER, Health, Work
 from agent.health import FAIL, OK, WORK, Answered, Check, worst
 from agent.log import say
 from agent.volume import Volume
@@ -66,7 +66,8 @@ class HealthWatch:
     Args:
         counts: returns what the node's workers have done; None if there was no worker.
         is_stopped: whether workers take no tasks at present.
-        changed: called when the status changes.
+        changed: called when :attr:`urgent` changes.
+        fail_after: failures in a row from which the workflow acts on them.
 
     Attributes:
         condition: the latest one.
@@ -81,13 +82,22 @@ class HealthWatch:
         is_stopped: Callable[[], bool],
         changed: Callable[[], None],
         clock: Callable[[], float] = time.time,
+        *,
+        fail_after: int = FAIL_AFTER,
     ) -> None:
+        self._fail_after = fail_after
         self._address, self._health, self._counts = address, health, counts
         self._is_stopped, self._changed, self._clock = is_stopped, changed, clock
         self._volume = None if work is None else Volume(work)
         self._grace_until = 0.0
         self._lock = threading.Lock()
         self.condition = Condition()
+
+    @property
+    def urgent(self) -> tuple[str, bool]:
+        """What the workflow must know at once: the status, and whether it may act on the failures."""
+        condition = self.condition
+        return condition.status, condition.failures >= self._fail_after
 
     def start(self) -> None:
         """Begins the grace, and starts the thread."""
@@ -121,13 +131,14 @@ class HealthWatch:
         with self._lock:
             if grace_until != self._grace_until:
                 return  # a restart has begun meanwhile
-            before = self.condition
+            before, urgent = self.condition, self.urgent
             checks = [check for check in answered.checks if check.name != WORK or self._volume is None]
             checks += filter(None, [self._work_done(answered.work)])
             is_in_grace = self._clock() < grace_until
             self.condition = judged(before, checks, self._clock(), is_in_grace=is_in_grace)
         if before.status != self.condition.status:
             say(f"health: {self.condition.status}" + (f", {self.condition.detail}" if self.condition.detail else ""))
+        if urgent != self.urgent:
             self._changed()
 
     def _work_done(self, own: float | None) -> Check | None:

@@ -170,8 +170,8 @@ class Keeper:
 
     def _urgent(self) -> Any:
         """What a report says at once when it changes."""
-        status = None if self.health is None else self.health.condition.status
-        return status, *self._draining(), self._repair, self._notice()
+        health = None if self.health is None else self.health.urgent
+        return health, *self._draining(), self._repair, self._notice()
 
     def _draining(self) -> tuple[bool, bool]:
         """Whether the node drains, and whether no worker has a task any more, nor can get one."""

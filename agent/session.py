@@ -312,6 +312,7 @@ class Session:
             folder.counts,
             lambda: folder.reason is not None,
             keeper.change,
+            fail_after=definition.fail_after,
         )
         health.start()
         return health

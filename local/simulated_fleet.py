@@ -19,7 +19,7 @@ from local.launcher import LocalAccount
 from local.simulated_objects import SimulatedObjects, encoded
 from troop.bench.definition import names
 from troop.bench.definition.definition import Benchmark, Fleet
-from troop.bench.definition.living import ANSWER, Grade
+from troop.bench.definition.living import ANSWER, FAIL_AFTER, Grade
 
 REPORT_FORMAT = "troop.report/1"
 _REPORT_SECONDS, _ORDERS_SECONDS = 60.0, 10.0
@@ -216,7 +216,8 @@ class SimulatedFleet:
         for node in sorted(self._nodes.values(), key=lambda one: one.reported_at):
             health = self._health(node, now)
             is_drained = node.is_draining and node.task is None
-            state = (health["status"], node.is_draining, is_drained)
+            fail_after = node.role.heal.after if node.role.heal else FAIL_AFTER
+            state = (health["status"], health["failures"] >= fail_after, node.is_draining, is_drained)
             is_due = now >= node.reported_at + _REPORT_SECONDS * self._scale
             if (state != node.reported or is_due) and len(written) < _MOST_OBJECTS:
                 node.reported, node.reported_at = state, now

@@ -16,9 +16,11 @@ from tests.unit.bench.file.documents import FILES, read
 from tests.unit.bench.file.test_planned_faults import broken
 from troop.bench.definition import names
 from troop.bench.definition.definition import to_document
+from troop.bench.definition.living import FAIL_AFTER
 from troop.bench.definition.planned_fault import METHODS, PlannedFault
 from troop.bench.definition.roster import Node, make_roster
 from troop.bench.definition.victims import victims
+from troop.bench.file.read_fleet import read_fleet
 
 ROLES = ("drivers", "servers", "web")
 ROSTER = make_roster([Node(f"i-{role}{n}", role, "abcdef"[n]) for role in ROLES for n in range(6)])
@@ -55,6 +57,17 @@ def test_a_role_waits_for_the_steps_that_it_runs_or_that_may_hit_it(
     definition = agent_definition.read(path, role)
     assert (list(definition.steps), definition.faults) == (waits, hit)
     assert definition.methods == {method for its in hit.values() for method in its}
+
+
+@pytest.mark.parametrize(("heal", "failures"), [({"after": 7}, 7), ({}, 3), (None, FAIL_AFTER)])
+def test_a_node_knows_how_many_failures_in_a_row_count(
+    tmp_path: Path, heal: dict[str, int] | None, failures: int
+) -> None:
+    role = {"count": 1, "instance_type": "c7g.large", "health": {"port": 8080}, "heal": heal}
+    fleet = read_fleet({"name": "workers", "expires_after": "8h", "fleets": {"workers": role}})
+    path = tmp_path / "definition.json"
+    path.write_text(json.dumps(to_document(fleet)))
+    assert agent_definition.read(path, "workers").fail_after == failures
 
 
 @pytest.mark.parametrize(("role_id", "writer"), [("AROAROLE", "AROAROLE:i-1"), ("", "i-1")])

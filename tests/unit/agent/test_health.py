@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import socket
 import threading
@@ -201,6 +202,19 @@ def test_a_watch_tells_changes_and_a_restart_begins_a_new_grace(
     watch.begin_grace()
     watch.poll()
     assert watch.condition.failures == 0
+
+
+def test_a_watch_tells_when_failures_are_enough_for_a_repair(application: tuple[type[Application], Health]) -> None:
+    changes = list[int]()
+    one = dataclasses.replace(application[1], grace=0)
+    watch: HealthWatch = HealthWatch(
+        *("127.0.0.1", one, None, Counts, lambda: False, lambda: changes.append(watch.condition.failures)),
+        fail_after=4,
+    )
+    application[0].status = 500
+    for _ in range(6):
+        watch.poll()
+    assert changes == [1, 4]
 
 
 def test_an_answer_from_before_a_restart_does_not_count(

@@ -17,6 +17,8 @@ import pytest
 from agent import boot as boots
 from agent import keeper as keeping
 from agent.expiry import GRACE_SECONDS, Expiry
+from agent.health import FAIL
+from agent.health_watch import Condition, HealthWatch
 from agent.keeper import Keeper
 from agent.metadata import Identity
 from agent.orders import Orders
@@ -328,6 +330,18 @@ def test_changes_are_reported_at_once_and_failures_repeated(tmp_path: Path) -> N
     alone.refuses = False
     alone.run(keeping.RETRY_SECONDS + 1)
     assert alone.reports[-1]["repair"]["code"] == 3
+
+
+def test_a_failing_node_reports_at_once_when_it_may_be_repaired(tmp_path: Path) -> None:
+    alone = Alone(tmp_path)
+    watch = HealthWatch("127.0.0.1", None, None, lambda: None, lambda: False, lambda: None, fail_after=3)
+    alone.keeper.serve(watch)
+    alone.run(20)
+    for failures in range(1, 6):
+        watch.condition = Condition(FAIL, failures)
+        alone.run(5)
+    assert [one["health"]["failures"] for one in alone.reports] == [0, 1, 3]
+    assert alone.moments == [1000.5, 1020.5, 1030.5]
 
 
 def test_a_repair_is_carried_out_once(tmp_path: Path) -> None:

@@ -24,6 +24,9 @@ ANSWER, WORK = "answer", "work"
 AGED = timedelta(days=12)
 """Age from which a task may soon be lost: SQS deletes it 14 days after its submission, worked on or not."""
 
+FAIL_AFTER = 3
+"""Failures in a row of which people are notified, of a role that is not healed."""
+
 MOST_NODE_IDS = 5
 """The most nodes that a merged check names."""
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from troop.bench.definition.living import MOST_NODE_IDS, Grade, MergedCheck, RoleDigest
+from troop.bench.definition.living import FAIL_AFTER, MOST_NODE_IDS, Grade, MergedCheck, RoleDigest
 from troop.bench.definition.roster import Node
 from troop.bench.definition.standing import GroupStatus, Place, Standing
 from troop.bench.living.report import MOST_CHECKS, SEVERITY, Check, Report
@@ -143,11 +143,7 @@ def _is_early(node: Watched, fleet: Standing) -> bool:
     if node.is_silent or node.report is None or node.report.problem or node.report.status is not Grade.FAIL:
         return False
     heal = fleet.heals.get(node.role)
-    return node.report.failures < (heal.after if heal else _AFTER)
-
-
-_AFTER = 3
-"""Failures in a row of which people are notified, of a role that is not healed."""
+    return node.report.failures < (heal.after if heal else FAIL_AFTER)
 
 
 def values(nodes: Iterable[Watched]) -> dict[str, tuple[float, ...]]:

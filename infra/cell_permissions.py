@@ -99,8 +99,10 @@ def fleet(
 
 
 def _counts_tasks(stack: cdk.Stack) -> list[iam.PolicyStatement]:
-    """Allows counting the tasks of queues, but not reading them, and tagging a queue with a later expiry."""
-    only_expiry = {"ForAllValues:StringEquals": {"aws:TagKeys": [EXPIRES_TAG]}, "Null": {"aws:TagKeys": "false"}}
+    """Allows counting the tasks of queues, but not reading them, and tagging a queue with a later expiry. In regions in
+    which SQS knows no tags of requests, the condition holds for any tag.
+    """
+    only_expiry = {"ForAllValues:StringEquals": {"aws:TagKeys": [EXPIRES_TAG]}}
     return [
         allow(["sqs:GetQueueAttributes", "sqs:GetQueueUrl"], *queue_arns(stack)),
         allow(["sqs:TagQueue"], *queue_arns(stack), conditions=only_expiry),

@@ -158,7 +158,12 @@ def _queues(stack: cdk.Stack, vpc: str, subnets: Sequence[str]) -> list[iam.Poli
             ec2_arn(stack, "vpc", vpc),
             *(ec2_arn(stack, "subnet", subnet) for subnet in subnets),
         ),
-        allow(["sqs:CreateQueue", "sqs:TagQueue"], *queue_arns(stack), conditions=_CREATED),
+        # In some regions SQS knows no tags of requests: there the names alone must do.
+        allow(
+            ["sqs:CreateQueue", "sqs:TagQueue"],
+            *queue_arns(stack),
+            conditions={"StringEqualsIfExists": _CREATED["StringEquals"]},
+        ),
         allow(["sqs:GetQueueUrl", "sqs:ListQueueTags", "sqs:SetQueueAttributes"], *queue_arns(stack)),
     ]
 

@@ -43,8 +43,8 @@ def teardown(stack: cdk.Stack, data: BenchData, vpc: str, profile: str) -> list[
     """Allows finding and removing a run's resources, and recording their removal.
 
     Each condition is one that the service authorization reference lists for the action and its resource. For launch
-    templates it lists only tags, and for queues nothing: the role is limited to names of Troop's, and the functions
-    check the tags.
+    templates it lists only tags. For queues it lists tags, too, but SQS does not know these in all regions: the role is
+    limited to names of Troop's, and the functions check the tags.
 
     Args:
         vpc: id of the nodes' network.

@@ -300,7 +300,8 @@ def _condition(conditions: Mapping[str, Any]) -> str:
         for key, value in keys.items():
             if operator != "Null":
                 values = _code(dict.fromkeys(_shortened(_text(one)) for one in _listed(value)))
-                words.append(_PHRASES.get(key, f"with `{key}` {{}}").format(values))
+                phrase = _PHRASES.get(key, f"with `{key}` {{}}").format(values)
+                words.append(f"{phrase} where IAM knows it" if operator.endswith("IfExists") else phrase)
             elif "/" in key:
                 words.append(f"with the tag `{key.partition('/')[2]}`")
             elif key not in compared:  # otherwise it only requires that the other condition on it means something

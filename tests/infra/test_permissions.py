@@ -22,7 +22,7 @@ from infra.roles import MOST_CHARACTERS, characters, make_role
 from tests.infra.cfn import permissions, resources_of, text
 from tests.infra.conftest import SHARED_CALENDAR
 from tests.infra.roles import EARLIER_TABLES, ROLES
-from tests.infra.roles_of_benchmarks import INSIDE, QUEUES, TO_SQS
+from tests.infra.roles_of_benchmarks import INSIDE, ONLY_EXPIRY, QUEUES, TO_SQS
 from tests.infra.statements import CREATED, ONE_RUN, OURS, WRITES_ITEMS, Template, allow, ec2, only, protects, state
 from tests.infra.test_api import routes
 from troop import faults
@@ -399,6 +399,16 @@ def test_only_where_settings_allow_queues_a_role_creates_them_or_works_on_them(
         | {"ec2:CreateVpcEndpoint", "sqs:CreateQueue", "sqs:GetQueueUrl", "sqs:SetQueueAttributes", "sqs:TagQueue"},
         "ReaperRole": finds | {"sqs:DeleteQueue"},
         "TeardownRole": finds | {"sqs:DeleteQueue"},
+    }
+
+
+def test_queues_can_be_created_where_sqs_knows_no_tags(blue: Template) -> None:
+    its = {g for role in ("LaunchRole", "FleetRole") for g in permissions(blue, role) if "sqs:" in g[1] and g[3:]}
+    tagged = {"StringEqualsIfExists": CREATED["StringEquals"]}
+    assert its == {
+        grant
+        for queue in QUEUES
+        for grant in only(tagged, queue, "sqs:CreateQueue", "sqs:TagQueue") | only(ONLY_EXPIRY, queue, "sqs:TagQueue")
     }
 
 

@@ -376,7 +376,7 @@ class Fleets:
         """Schedules a new group's size to 0 at a given moment, and stops it from rebalancing its nodes unless it may.
 
         The schedule works without Troop. Nodes shut themselves down at that moment too, and the group would replace
-        them. Local AWS stores the schedule, but does not run it.
+        them. Those that are protected from scale-in go only so. Local AWS stores the schedule, but does not run it.
         """
         if not rebalances:
             self._settled(

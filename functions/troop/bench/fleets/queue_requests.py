@@ -110,7 +110,8 @@ def endpoint_request(
 ) -> dict[str, Any]:
     """Returns the request for the endpoint of a fleet's queue. A repeated request creates no second one.
 
-    Without private DNS, every fleet can have its own: a network has one private name for a service. The group lets only
+    Without private DNS, every fleet can have its own: a network has one private name for a service. It would lead to
+    the same addresses: workers connect to the endpoint's own name, and ask in the name of SQS. The group lets only
     nodes of the cell in, on every port.
 
     Args:

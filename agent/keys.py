@@ -62,11 +62,6 @@ class Keys:
     def orders(self) -> str:
         return f"{self._cell}orders.json"
 
-    @property
-    def work_results(self) -> str:
-        """The beginning of the keys of results that workers deliver."""
-        return f"{self._run}results/"
-
     def report(self, node: str) -> str:
         return f"{self._cell}reports/{self._writer}{node}.json"
 

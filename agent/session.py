@@ -19,7 +19,7 @@ from agent.barrier import Address, Release, Waiter
 from agent.clock import ClockWatch
 from agent.command import Command, line_for
 from agent.definition import Definition, Setup
-from agent.errors import UNREADABLE, AgentError, Lost
+from agent.errors import AgentError, Lost
 from agent.expiry import Expiry
 from agent.faults import Victim
 from agent.health_watch import HealthWatch
@@ -278,7 +278,7 @@ class Session:
             processes.adopt()
             place.work.mkdir(exist_ok=True)
         if definition.queue:
-            self._fetch_queue()
+            self._store.get(self._keys.queue, place.work / "queue.json")
         self._keeper = Keeper(
             place,
             self._own_object(self._keys.orders).get,
@@ -288,18 +288,6 @@ class Session:
             is_watched=definition.is_watched,
         )
         self._keeper.start()
-
-    def _fetch_queue(self) -> None:
-        """Stores what workers must know of the queue, and of the place of results."""
-        path = self._place.work / "queue.json"
-        self._store.get(self._keys.queue, path)
-        try:
-            document = json.loads(path.read_bytes())
-            boot = self._place.boot
-            own = {"bucket": boot.bucket, "region": boot.region, "results": self._keys.work_results}
-            path.write_text(json.dumps({**document, **own}), encoding="utf-8")
-        except UNREADABLE as error:
-            raise AgentError(f"cannot read the queue's facts: {error!r}") from None
 
     def _watch_health(self, definition: Definition, keeper: Keeper) -> HealthWatch | None:
         if definition.health is None and definition.work is None:

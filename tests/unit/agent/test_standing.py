@@ -90,7 +90,8 @@ class Standing:
         self.node, self.account, self.shared = node, node.account, node.home / "shared"
         self.account.queue.lease = 300
         facts = {"format": "troop.queue/1", "url": URL, "host": f"sqs.{REGION}.amazonaws.com", "endpoints": ["vpce-1"]}
-        self.account.put(key("queue.json"), {**facts, "name": "q", "lease": 300, "tries": 5})
+        results = {"bucket": BUCKET, "region": REGION, "results": names.work_results_prefix(RUN)}
+        self.account.put(key("queue.json"), {**facts, **results, "lease": 300})
         self.order()
         health = {"port": port, "path": "/health", "every": 1, "timeout": 30, "grace": 0}
         heal = {"after": 3, "do": "restart", "script": "restart.sh", "at_most": "0.1"}

@@ -170,7 +170,6 @@ def test_both_sides_have_the_same_keys() -> None:
     assert keys.barrier("measure") == names.barrier_key(RUN, CELL, "measure")
     assert keys.queue == names.queue_key(RUN, CELL)
     assert keys.orders == names.orders_key(RUN, CELL)
-    assert keys.work_results == names.work_results_prefix(RUN)
     assert keys.report(ID) == f"{names.reports_prefix(RUN, CELL)}{ID}.json"
     assert keys.interruption(ID) == f"{names.interruptions_prefix(RUN, CELL)}{ID}.json"
     own = agents_keys.Keys(RUN, CELL, "AROAX")

@@ -29,7 +29,7 @@ from troop.bench.fleets.fleet_requests import (
     tag_specification,
     template_data,
 )
-from troop.bench.fleets.queue_requests import Endpoint, EndpointService, endpoint_request, service_names
+from troop.bench.fleets.queue_requests import Endpoint, EndpointService, Site, endpoint_request, service_names
 from troop.shared.tags import CELL_TAG, DEPLOYMENT_TAG, RUN_TAG
 
 NO_SECURITY_GROUP = frozenset({"InvalidGroup.NotFound", "InvalidSecurityGroupID.NotFound"})
@@ -225,29 +225,19 @@ class Fleets:
             if _code(error) not in done:
                 raise
 
-    def endpoint(
-        self,
-        name: str,
-        service: EndpointService,
-        vpc: str,
-        subnets: Sequence[str],
-        group: str,
-        queue: str,
-        tags: Mapping[str, str],
-    ) -> Endpoint:
+    def endpoint(self, name: str, site: Site, group: str, queue: str, tags: Mapping[str, str]) -> Endpoint:
         """Creates the endpoint of a fleet's queue. Nodes can use it a minute or two later.
 
         Args:
-            name, service, vpc, subnets, group, queue, tags: as in
-                :func:`~troop.bench.fleets.queue_requests.endpoint_request`.
+            name, site, group, queue, tags: as in :func:`~troop.bench.fleets.queue_requests.endpoint_request`.
 
         Raises:
             LaunchImpossibleError: the network has too many endpoints, or AWS could not create this one.
         """
-        request = endpoint_request(name, service, vpc, subnets, group, queue, tags)
+        request = endpoint_request(name, site, group, queue, tags)
 
         def find_or_create() -> dict[str, Any]:
-            return self._endpoint(tags, service, vpc) or self.ec2.create_vpc_endpoint(**request)["VpcEndpoint"]
+            return self._endpoint(tags, site) or self.ec2.create_vpc_endpoint(**request)["VpcEndpoint"]
 
         try:
             endpoint = self._settled(find_or_create)
@@ -255,12 +245,12 @@ class Fleets:
             if _code(error) != "VpcEndpointLimitExceeded":
                 raise
             raise LaunchImpossibleError(
-                f"the network {vpc} has no room for the endpoint of a queue: remove a fleet that has one, or raise the "
-                'account\'s quota "Interface VPC endpoints per VPC" (vpc, L-29B6F2EB)'
+                f"the network {site.vpc} has no room for the endpoint of a queue: remove a fleet that has one, or "
+                'raise the account\'s quota "Interface VPC endpoints per VPC" (vpc, L-29B6F2EB)'
             ) from error
 
         def named() -> dict[str, Any]:
-            shown = endpoint if endpoint.get("DnsEntries") else self._endpoint(tags, service, vpc)
+            shown = endpoint if endpoint.get("DnsEntries") else self._endpoint(tags, site)
             return _the_one([shown] if shown and shown.get("DnsEntries") else [], "InvalidVpcEndpointId.NotFound", name)
 
         if endpoint["State"].lower() in DEAD:
@@ -269,15 +259,13 @@ class Fleets:
         hosts = tuple(entry["DnsName"] for entry in self._settled(named)["DnsEntries"])
         return Endpoint(endpoint["VpcEndpointId"], hosts)
 
-    def _endpoint(self, tags: Mapping[str, str], service: EndpointService, vpc: str) -> dict[str, Any] | None:
+    def _endpoint(self, tags: Mapping[str, str], site: Site) -> dict[str, Any] | None:
         """Returns the endpoint that an earlier try has created; None if none is listed."""
         filters = [{"Name": f"tag:{key}", "Values": [tags[key]]} for key in (DEPLOYMENT_TAG, RUN_TAG, CELL_TAG)]
-        every = [one for page in self._pages_of_endpoints(filters) for one in page["VpcEndpoints"]]
-        ours = (one for one in every if (one["ServiceName"], one["VpcId"]) == (service.name, vpc))
+        pages = self.ec2.get_paginator("describe_vpc_endpoints").paginate(Filters=filters)
+        every = [one for page in pages for one in page["VpcEndpoints"]]
+        ours = (one for one in every if (one["ServiceName"], one["VpcId"]) == (site.service.name, site.vpc))
         return next((one for one in ours if one["State"].lower() != GONE), None)
-
-    def _pages_of_endpoints(self, filters: list[dict[str, Any]]) -> Any:
-        return self.ec2.get_paginator("describe_vpc_endpoints").paginate(Filters=filters)
 
     def placement_group(self, name: str, strategy: str, tags: Mapping[str, str]) -> None:
         """Creates a fleet's placement group.

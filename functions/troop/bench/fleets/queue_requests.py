@@ -49,6 +49,15 @@ class EndpointService:
 
 
 @dataclass(frozen=True)
+class Site:
+    """Where an endpoint is created: its service, and ids of the network and of its subnets."""
+
+    service: EndpointService
+    vpc: str
+    subnets: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Endpoint:
     """An endpoint in the network: its id, and its DNS names, that of the region before those of zones."""
 
@@ -99,15 +108,7 @@ def endpoint_subnets(service: EndpointService, subnets: Iterable[Subnet], used: 
     return offered
 
 
-def endpoint_request(
-    name: str,
-    service: EndpointService,
-    vpc: str,
-    subnets: Sequence[str],
-    group: str,
-    queue: str,
-    tags: Mapping[str, str],
-) -> dict[str, Any]:
+def endpoint_request(name: str, site: Site, group: str, queue: str, tags: Mapping[str, str]) -> dict[str, Any]:
     """Returns the request for the endpoint of a fleet's queue. A repeated request creates no second one.
 
     Without private DNS, every fleet can have its own: a network has one private name for a service. It would lead to
@@ -122,9 +123,9 @@ def endpoint_request(
     allowed = {"Effect": "Allow", "Principal": "*", "Action": list(WORKER_ACTIONS), "Resource": queue}
     return {
         "VpcEndpointType": "Interface",
-        "VpcId": vpc,
-        "ServiceName": service.name,
-        "SubnetIds": list(subnets),
+        "VpcId": site.vpc,
+        "ServiceName": site.service.name,
+        "SubnetIds": list(site.subnets),
         "SecurityGroupIds": [group],
         "PrivateDnsEnabled": False,
         "PolicyDocument": _policy(allowed),
@@ -181,20 +182,14 @@ def only_from(queue: str) -> dict[str, str]:
     return {"RedriveAllowPolicy": json.dumps({"redrivePermission": "byQueue", "sourceQueueArns": [queue]})}
 
 
-def queue_document(
-    queue: Queue, arn: str, url: str, dead_url: str, service: EndpointService, endpoint: Endpoint
-) -> dict[str, Any]:
+def queue_document(queue: Queue, url: str, service: EndpointService, endpoint: Endpoint) -> dict[str, Any]:
     """Returns what workers must know of their queue."""
     return {
         "format": FORMAT,
         "url": url,
-        "name": arn.rpartition(":")[2],
-        "arn": arn,
-        "dead_url": dead_url,
         "host": service.host,
         "endpoints": list(endpoint.hosts),
         "lease": queue.lease,
-        "tries": queue.tries,
     }
 
 

@@ -24,16 +24,18 @@ _COME_AND_GO = frozenset({Kind.INSTANCE, Kind.VOLUME})
 
 
 @dataclass(frozen=True)
-class SizeRound:
-    """The result of one check of the sizes.
+class WorkRound:
+    """The result of one check of the work and the sizes.
 
     Attributes:
         withheld: resizes that wait, with the reason, as text.
         is_settled: whether nothing is to be expected soon.
+        failures: what AWS refused; the next check tries again.
     """
 
     withheld: tuple[str, ...] = ()
     is_settled: bool = True
+    failures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class FleetSizes:
     groups: StandingGroups
     inventory_reader: InventoryReader
 
-    def check(self, reading: Reading) -> tuple[Reading, SizeRound]:
+    def check(self, reading: Reading) -> tuple[Reading, WorkRound]:
         """Resizes the groups to the desired sizes, and records what exists. Returns the reading as its claims left it.
 
         Groups of a fleet with a queue shrink by draining, see :mod:`troop.bench.living.draining`.
@@ -61,7 +63,7 @@ class FleetSizes:
         is_settled = bought.is_settled and not reading.fleet.drains
         if reading.fleet.queue is not None and not changes and is_settled:
             self.record.release(reading.run, reading.fleet)
-        return reading, SizeRound(withheld, is_settled)
+        return reading, WorkRound(withheld, is_settled)
 
     def _at_once(self, reading: Reading, bought: Purchases) -> tuple[Reading, Sequence[Change]]:
         """Returns the changes of groups whose nodes go at once.

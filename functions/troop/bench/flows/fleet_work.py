@@ -14,26 +14,11 @@ from troop.bench.definition import names, standing
 from troop.bench.definition.living import WorkSample
 from troop.bench.definition.problems import BadBenchmarkError
 from troop.bench.flows.fleet_limits import FleetLimits
-from troop.bench.flows.fleet_sizes import FleetSizes
+from troop.bench.flows.fleet_sizes import FleetSizes, WorkRound
 from troop.bench.flows.fleet_view import CELL, Reading, standing_of
 from troop.bench.living import scaling
 from troop.bench.living.scaling import Sizing
 from troop.shared.malformed import MalformedItemError
-
-
-@dataclass(frozen=True)
-class WorkRound:
-    """The result of one check.
-
-    Attributes:
-        withheld: resizes that wait, with the reason, as text.
-        is_settled: whether nothing is to be expected soon.
-        failures: what AWS refused; the next check tries again.
-    """
-
-    withheld: tuple[str, ...] = ()
-    is_settled: bool = True
-    failures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,7 +53,7 @@ class FleetWork:
         failures += self._expire(reading)
         if reading.fleet.queue is not None:  # the orders follow from what is decided last, perhaps by another check
             reading = replace(reading, fleet=standing_of(self.sizes.runs.get(reading.run)))
-        return reading, WorkRound(sized.withheld, sized.is_settled, tuple(failures))
+        return reading, replace(sized, failures=tuple(failures))
 
     def _counted(self, reading: Reading, failures: list[str]) -> WorkSample:
         counts, oldest = self.queues.counts(reading.run, CELL), None

@@ -141,7 +141,8 @@ class Launching:
         if benchmark.queue and site:
             create = partial(self._create, launch)
             document = self._queueing.create(launch, benchmark.queue, site, group, tags, create)
-            self.store.write(names.queue_key(run, cell), document)
+            results = {"bucket": self.store.bucket, "region": self.region, "results": names.work_results_prefix(run)}
+            self.store.write(names.queue_key(run, cell), document | results)
         groups = {fleet.role: [group] for fleet in benchmark.fleets}
         for role, more in self._groups_for_targets(launch, benchmark, tags):
             groups[role].append(more)

@@ -15,7 +15,7 @@ from troop.bench.definition import names
 from troop.bench.definition.living import Queue
 from troop.bench.fleets.fleet_requests import Subnet
 from troop.bench.fleets.queue_requests import (
-    EndpointService,
+    Site,
     endpoint_subnets,
     only_from,
     queue_arns,
@@ -26,15 +26,6 @@ from troop.bench.records.record import Kind, Launch, Resource
 
 Create = Callable[[Kind, str, Callable[[], Any]], Any]
 """Creates one resource, by its kind and name, if the launch still has the right to, and records it."""
-
-
-@dataclass(frozen=True)
-class Site:
-    """Where an endpoint is created: its service, and ids of the network and of its subnets."""
-
-    service: EndpointService
-    vpc: str
-    subnets: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -85,7 +76,7 @@ class Queueing:
         endpoint = create(
             Kind.ENDPOINT,
             endpoint_name,
-            lambda: self.fleets.endpoint(endpoint_name, site.service, site.vpc, site.subnets, group, arn, tags),
+            lambda: self.fleets.endpoint(endpoint_name, site, group, arn, tags),
         )
         dead = queue_attributes(dead_arn, queue, endpoint.id, None, self.key)
         own = queue_attributes(arn, queue, endpoint.id, dead_arn, self.key)
@@ -98,7 +89,7 @@ class Queueing:
         except ClientError as error:
             if error.response["Error"]["Code"] != "InvalidAttributeName":  # China's SQS may not know it
                 raise
-        return queue_document(queue, arn, url, dead_url, site.service, endpoint)
+        return queue_document(queue, url, site.service, endpoint)
 
 
 def planned(run: str, cell: str, site: Site, now: datetime) -> Iterator[Resource]:

@@ -18,6 +18,7 @@ from troop.bench.fleets.queue_requests import (
     MOST_BYTES,
     WORKER_ACTIONS,
     EndpointService,
+    Site,
     Task,
     batches,
     endpoint_request,
@@ -65,7 +66,7 @@ def test_a_fleet_outside_the_zones_of_the_service_is_refused_with_them() -> None
 
 
 def test_an_endpoint_leads_workers_to_one_queue_and_to_nothing_else() -> None:
-    request = endpoint_request("name", _service(), "vpc-1", ["subnet-a1"], "sg-1", OWN, TAGS)
+    request = endpoint_request("name", Site(_service(), "vpc-1", ["subnet-a1"]), "sg-1", OWN, TAGS)
     (statement,) = json.loads(request["PolicyDocument"])["Statement"]
     assert (statement["Effect"], statement["Resource"]) == ("Allow", OWN)
     assert set(statement["Action"]) == set(WORKER_ACTIONS)

@@ -12,7 +12,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.unit.account.account import Call, Cut, calls, changing, cut_at, ends, refusing
-from tests.unit.account.benches import BENCHMARK, CELL, Bench
+from tests.unit.account.benches import BENCHMARK, BUCKET, CELL, Bench
 from troop.bench.definition import names
 from troop.bench.definition.definition import Benchmark, Fleet
 from troop.bench.definition.living import Queue
@@ -83,14 +83,13 @@ def test_workers_learn_their_queue_and_its_names(fleet: Bench) -> None:
     fleet.launched()
     (endpoint,) = endpoints(fleet)
     document = fleet.get(names.queue_key(fleet.run, CELL))
-    urls = queues(fleet)
     assert document["format"] == "troop.queue/1"
-    assert (document["url"], document["dead_url"]) == tuple(
-        urls[name] for name in (names.queue_name(fleet.run, CELL), names.dead_queue_name(fleet.run, CELL))
-    )
+    assert document["url"] == queues(fleet)[names.queue_name(fleet.run, CELL)]
     assert document["host"] == "sqs.eu-central-1.amazonaws.com"
     assert document["endpoints"] == [entry["DnsName"] for entry in endpoint["DnsEntries"]]
-    assert (document["lease"], document["tries"]) == (600, 3)
+    assert document["lease"] == 600
+    assert document["results"] == names.work_results_prefix(fleet.run)
+    assert (document["bucket"], document["region"]) == (BUCKET, "eu-central-1")
 
 
 @pytest.mark.parametrize("standing", [True, False])

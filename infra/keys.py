@@ -52,8 +52,8 @@ def uses_key(scope: Construct, service: str, statements: Sequence[iam.PolicyStat
         through.append("lambda")
     if key is None or not through:
         return []
-    # The names of services end with .cn in China.
-    names = [f"{name}.{cdk.Aws.REGION}.amazonaws.com*" for name in through]
+    # Region and domain follow. The key has a region, and IAM limits the characters of a role's permissions.
+    names = [f"{name}.*" for name in through]
     return [
         iam.PolicyStatement(
             actions=list(_ACTIONS), resources=[key.key_arn], conditions={"StringLike": {"kms:ViaService": names}}

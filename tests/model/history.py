@@ -60,6 +60,7 @@ def settings(max_per_day: int, max_in_flight: int, method: str, leashed: bool, h
             "recovery_timeout_minutes": 5,
             "inside_instances": True,
             "decision_retention_days": 90,
+            "results_retention_days": 365,
             "benchmarks": True,
             "max_nodes": 600,
             "max_nodes_total": 700,

@@ -60,7 +60,7 @@ _CHANGED = answers("", 400, 404) | {
 _SUBMITTED = answers("What became of them", 400, 404) | {
     409: {
         **answers("", 409)[409],
-        "description": "The fleet has no queue, has ended or expired, or is being removed",
+        "description": "The fleet has no queue, troop:queues is false, or it has ended or expired or is being removed",
     },
 } | WITHOUT_BENCHMARKS  # fmt: skip
 _REMOVED = answers("", 400, 404) | {

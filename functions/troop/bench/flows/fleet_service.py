@@ -18,6 +18,7 @@ from troop.bench.aws.function_calls import FleetCalls
 from troop.bench.aws.work_queues import MISSING, RefusedTask, WorkQueues
 from troop.bench.aws.work_results import ResultPage, WorkResults
 from troop.bench.definition import names, standing
+from troop.bench.definition.limits import setting
 from troop.bench.definition.problems import BadBenchmarkError, Problem
 from troop.bench.definition.roster import Node
 from troop.bench.definition.standing import GroupStatus, Standing
@@ -211,18 +212,24 @@ class FleetService:
         Raises:
             MissingRunError: there is no such fleet.
             FleetOverError: it is closed, or has expired.
-            NoQueueError: it has no queue, or none yet.
+            NoQueueError: it has no queue, none yet, or none any more, or the deployment may not use it.
             ClientError: AWS refused all of them.
         """
         _, fleet, now = self._open(run)
+        problem, remedy = setting("queues", "false", "true"), "set queue in its file, and start another fleet"
+        if not self.every.settings.queues:
+            also = "" if fleet.queue else f". Then {remedy}"
+            raise NoQueueError(f"the fleet {run} takes no tasks: {problem}{also}")
         if fleet.queue is None:
-            raise NoQueueError(f"the fleet {run} has no queue: set queue in its file, and start another fleet")
+            raise NoQueueError(f"the fleet {run} has no queue: {remedy}")
         try:
             refused = self.queues.send(run, CELL, tasks)
         except ClientError as error:
             if error.response["Error"]["Code"] not in MISSING:
                 raise
-            raise NoQueueError(f"{run} has no queue yet: try again when the fleet has started") from error
+            if fleet.seen_at is None:
+                raise NoQueueError(f"{run} has no queue yet: try again when the fleet has started") from error
+            raise NoQueueError(f"the queue of {run} is gone: remove the fleet, and start another one") from error
         if sent := len(tasks) - len(refused):
             self.record.count_submitted(run, sent)
             is_due = fleet.scales and (fleet.seen_at is None or now - fleet.seen_at >= CHECKS_APART)

@@ -91,7 +91,9 @@ def _watched(
 ) -> Watched:
     health = fleet.healths.get(role)
     grace = timedelta(seconds=health.grace if health else 0)
-    is_draining = node in fleet.drains or (report is not None and report.draining)
+    # An older report may be about an order that has ended since: nobody would replace the node.
+    says_so = report is not None and report.draining and now - report.at <= SILENT
+    is_draining = node in fleet.drains or says_so
     newest = max(ready_at, report.at) if report else ready_at
     is_silent = not is_draining and now - newest > SILENT
     in_grace = now < ready_at + grace and (report is None or report.status is not Grade.OK)

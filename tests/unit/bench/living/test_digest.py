@@ -63,6 +63,8 @@ def watch(report: Report | None, ready_at: Any = LONG_AGO, **changes: Any) -> Wa
         (Report("i-1", NOW, Grade.FAIL), {"ready_at": NOW - timedelta(seconds=120)}, "fail"),
         (Report("i-1", NOW), {"ready_at": NOW}, "ok"),
         (Report("i-1", NOW, Grade.FAIL, draining=True), {}, "draining"),
+        (Report("i-1", OLD, draining=True), {}, "silent"),
+        (Report("i-1", OLD, draining=True), {"drains": {"i-1": OLD}}, "draining"),
         (Report("i-1", NOW, Grade.FAIL), {"drains": {"i-1": NOW}}, "draining"),
         (None, {"drains": {"i-1": NOW}}, "draining"),
         (Report("i-1", NOW, Grade.FAIL), {"place": Place.LEAVING}, None),

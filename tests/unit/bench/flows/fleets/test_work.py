@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,9 +20,11 @@ from tests.unit.shared.aws.test_metrics import HERE, written
 from troop.bench.aws.queue_ages import QueueAges
 from troop.bench.definition import names
 from troop.bench.living.draining import PATIENCE
+from troop.bench.wiring import services
 from troop.shared import moments
 from troop.shared.aws.alarm_topics import AlarmTopics
 from troop.shared.aws.clients import client
+from troop.shared.wiring import environment
 
 ROOM = {"queues": True, "max_nodes": 200, "max_nodes_total": 200}
 WORKERS = {"count": 2, "instance_type": "c7g.large", "zones": 2}
@@ -349,7 +353,8 @@ def test_only_what_the_queue_accepts_counts(stand: Stand, monkeypatch: pytest.Mo
 
 def test_only_a_standing_fleet_with_a_queue_takes_tasks(stand: Stand) -> None:
     run = stand.ready()
-    assert ask("POST", f"/fleets/{run}/tasks", tasks(1))[0] == 409
+    status, body = ask("POST", f"/fleets/{run}/tasks", tasks(1))
+    assert (status, "set queue in its file, and start another fleet" in body["message"]) == (409, True)
     assert ask("POST", "/fleets/20261120-224600-00000000/tasks", tasks(1))[0] == 404
     run = stand.up(definition=QUEUED, key="new")
     status, body = ask("POST", f"/fleets/{run}/tasks", tasks(1))
@@ -357,6 +362,23 @@ def test_only_a_standing_fleet_with_a_queue_takes_tasks(stand: Stand) -> None:
     stand.account.clock.forward(hours=9)
     status, body = ask("POST", f"/fleets/{run}/tasks", tasks(1))
     assert (status, "has expired" in body["message"]) == (409, True)
+
+
+def test_tasks_for_a_queue_that_cannot_be_used_are_refused_with_a_remedy(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workers, plain = at_work(stand, QUEUED), stand.up(key="plain")
+    client("sqs").delete_queue(QueueUrl=workers.url)
+    status, body = ask("POST", f"/fleets/{workers.run}/tasks", tasks(1))
+    assert (status, "is gone: remove the fleet" in body["message"]) == (409, True)
+    path = Path(os.environ["TROOP_DEPLOYMENT_FILE"])
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"queues": False}))
+    for cached in (environment.settings, services.fleet_service, services.run_service):
+        cached.cache_clear()
+    for run in (workers.run, plain):
+        with calls(monkeypatch, denying("GetQueueUrl", "SendMessageBatch")):
+            status, body = ask("POST", f"/fleets/{run}/tasks", tasks(1))
+        assert (status, "make deploy KEEP=1 ARGS=\"-c 'troop:queues=true'\"" in body["message"]) == (409, True)
 
 
 def test_results_are_listed_by_pages_with_addresses(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,17 +60,13 @@ class MetricReader:
             "ScanBy": "TimestampAscending",
         }
         values: dict[int, float] = {}
-        while True:
-            with aws.translated_errors():
-                page = self.client.get_metric_data(**query)
-            for result in page["MetricDataResults"]:
-                values |= {
-                    int(at.timestamp()): value for at, value in zip(result["Timestamps"], result["Values"], strict=True)
-                }
-                _check(result, bool(page.get("NextToken")))
-            if not page.get("NextToken"):
-                return History(tuple(Point(at, values[at]) for at in sorted(values)), period)
-            query["NextToken"] = page["NextToken"]
+        with aws.translated_errors():
+            for page in self.client.get_paginator("get_metric_data").paginate(**query):
+                for result in page["MetricDataResults"]:
+                    pairs = zip(result["Timestamps"], result["Values"], strict=True)
+                    values |= {int(at.timestamp()): value for at, value in pairs}
+                    _check(result, bool(page.get("NextToken")))
+        return History(tuple(Point(at, values[at]) for at in sorted(values)), period)
 
     def _no_values(self, metric: Metric, days: int) -> str:
         message = f"{metric} has no value of the last {days} days"

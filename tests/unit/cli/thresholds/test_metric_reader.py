@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from botocore.paginate import Paginator
 
 from cli.shared.errors import CliError, Exit
 from cli.thresholds.metric import Metric
@@ -48,6 +49,11 @@ class CloudWatch:
         }
         token = {"NextToken": str(begin + self.page)} if more else {}
         return {"MetricDataResults": [result], **token}
+
+    def get_paginator(self, operation: str) -> Paginator[Any]:
+        tokens = {"input_token": "NextToken", "output_token": "NextToken", "result_key": "MetricDataResults"}
+        model: Any = None
+        return Paginator(getattr(self, operation), tokens, model)
 
     def list_metrics(self, **_: Any) -> dict[str, Any]:
         if isinstance(self.others, ClientError):

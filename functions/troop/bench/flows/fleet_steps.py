@@ -15,10 +15,10 @@ from troop.bench.definition import names, standing
 from troop.bench.fleets import standing_backup
 from troop.bench.fleets.booting import SETTLED
 from troop.bench.flows.fleet_health import FleetHealth, HealthRound
-from troop.bench.flows.fleet_orders import FleetOrders
-from troop.bench.flows.fleet_view import CELL, FleetView, standing_of
+from troop.bench.flows.fleet_view import CELL, FleetView, Reading, standing_of
 from troop.bench.flows.fleet_work import FleetWork
 from troop.bench.flows.seating import Seating
+from troop.bench.living import healing, orders
 from troop.bench.measuring import verdicts
 from troop.bench.measuring.verdicts import State
 from troop.bench.records.record import CellStatus, RunStatus
@@ -63,7 +63,6 @@ class FleetSteps:
     view: FleetView
     health: FleetHealth
     work: FleetWork
-    orders: FleetOrders
     seating: Seating
     clock: Callable[[], datetime]
 
@@ -108,7 +107,7 @@ class FleetSteps:
             return FleetRound(State.DONE)
         counts = standing.counted(reading.groups, reading.nodes)
         self.record.record_seen(run, counts, checked.digests, now)
-        self.orders.write(reading)
+        self._order(reading)
         if standing.is_complete(fleet.desired, counts, fleet.backups) and names.STANDING not in its.phases:
             self.runs.cells.change(run, CELL, phase=names.STANDING, at=now)
         wait = standing.wait(elapsed, left)
@@ -122,6 +121,19 @@ class FleetSteps:
         state = State.AGAIN if began and is_long(began, now) else State.WAITING
         failures = (*checked.failures, *worked.failures)
         return FleetRound(state, wait, record.name, worked.withheld, checked, failures)
+
+    def _order(self, reading: Reading) -> None:
+        """Writes the orders that follow from the record, if they differ from the stored ones. If another check writes
+        at the same time, the next check compares again.
+        """
+        store, key = self.view.store, names.orders_key(reading.run, CELL)
+        restarts = healing.to_restart(reading.fleet.repairs, reading.reports, reading.at)
+        document = orders.to_document(reading.record.expires_at, reading.fleet.drains, restarts)
+        stored, version = store.find_version(key)
+        if stored:  # nodes know this end, which never moves back: a slow check has read an old one
+            document["expires_at"] = max(document["expires_at"], int(stored["expires_at"]))
+        if document != stored:
+            store.replace(key, document, version)
 
     def settle(self, run: str, error: str = "", cause: str = "") -> tuple[RunStatus, str | None]:
         """Returns the fleet's final status, and the reason.

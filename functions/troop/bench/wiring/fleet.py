@@ -11,7 +11,6 @@ from troop.bench.aws.standing_groups import StandingGroups
 from troop.bench.aws.work_queues import WorkQueues
 from troop.bench.flows.fleet_health import FleetHealth
 from troop.bench.flows.fleet_limits import FleetLimits
-from troop.bench.flows.fleet_orders import FleetOrders
 from troop.bench.flows.fleet_sizes import FleetSizes
 from troop.bench.flows.fleet_steps import FleetSteps
 from troop.bench.flows.fleet_view import FleetView
@@ -49,9 +48,7 @@ def fleet_steps() -> FleetSteps:
     ages = QueueAges(quick_client("cloudwatch"))
     work = FleetWork(fleet_record(), sizes, fleet_limits(), work_queues(), ages)
     seating = Seating(FleetReader(client("ec2"), client("autoscaling")), cell_store())
-    return FleetSteps(
-        runs(), fleet_record(), view, fleet_health(), work, FleetOrders(cell_store()), seating, environment.now
-    )
+    return FleetSteps(runs(), fleet_record(), view, fleet_health(), work, seating, environment.now)
 
 
 def fleet_health() -> FleetHealth:

@@ -187,6 +187,7 @@ def test_a_client_token_creates_one_endpoint(endpoints: Endpoints) -> None:
         ({"ServiceName": "com.amazonaws.us-east-1.nothing"}, "InvalidServiceName"),
         ({"SecurityGroupIds": ["sg-0123456789abcdef0"]}, "InvalidSecurityGroupID.NotFound"),
         ({"SubnetIds": ["subnet-0123456789abcdef0"]}, "InvalidSubnetID.NotFound"),
+        ({"PrivateDnsEnabled": True}, "UnsupportedOperation"),
         ({"PolicyDocument": json.dumps({"Statement": [allow("sqs:*")]})}, "InvalidPolicyDocument"),
     ],
 )
@@ -200,14 +201,6 @@ def test_an_endpoint_has_one_subnet_in_a_zone(endpoints: Endpoints) -> None:
     with pytest.raises(ClientError) as error:
         endpoints.create(endpoints.group(), SubnetIds=endpoints.subnets[:1] * 2)
     assert code(error) == "DuplicateSubnetsInSameZone"
-
-
-def test_a_network_has_one_private_name_of_a_service(endpoints: Endpoints) -> None:
-    created = endpoints.create(endpoints.group(), PrivateDnsEnabled=True)
-    assert "sqs.us-east-1.amazonaws.com" in [one["DnsName"] for one in created["DnsEntries"]]
-    with pytest.raises(ClientError) as error:
-        endpoints.create(endpoints.group(), PrivateDnsEnabled=True)
-    assert code(error) == "InvalidParameter"
 
 
 def test_a_deleted_endpoint_holds_its_security_group_for_a_while(endpoints: Endpoints, world: World) -> None:

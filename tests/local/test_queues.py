@@ -206,17 +206,6 @@ def test_batches_have_ten_entries_and_a_mebibyte(world: World) -> None:
     assert [one["Code"] for one in answer["Failed"]] == ["ReceiptHandleIsInvalid"]
 
 
-def test_each_of_thousands_of_messages_is_received_once(world: World) -> None:
-    queue, count = Queue(world, VisibilityTimeout="600"), 3000
-    for first in range(0, count, 10):
-        entries = [{"Id": str(number), "MessageBody": str(first + number)} for number in range(10)]
-        queue.client.send_message_batch(QueueUrl=queue.url, Entries=entries)
-    seen: set[str] = set()
-    while messages := queue.receive():
-        seen.update(one["Body"] for one in messages)
-    assert len(seen) == count
-
-
 def test_the_age_of_the_oldest_message_is_a_metric(world: World) -> None:
     queue, cloudwatch, now = Queue(world), world.account.client("cloudwatch"), datetime.now(UTC)
 

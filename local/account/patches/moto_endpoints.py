@@ -20,12 +20,11 @@ from moto.ec2.utils import generic_filter, random_vpc_ep_id
 
 from ..config import REGION
 from ..delays import Delays
-from ..endpoints import AVAILABLE, INTERFACE, SERVICE, SERVICE_NAME, interface_endpoints
+from ..endpoints import AVAILABLE, INTERFACE, SERVICE, SERVICE_NAME
 from ._wrap import wrap
 
 _ZONE = "Z7HUB22UULQXV"
 """AWS's hosted zone of the names of endpoints in this Region."""
-_PRIVATE_NAME = f"{SERVICE}.{REGION}.amazonaws.com"
 _MOST = 1000
 _LONGEST_POLICY = 20_480
 _FILTERS = frozenset(
@@ -74,8 +73,6 @@ class InterfaceEndpoint(VPCEndPoint):  # type: ignore[misc]  # moto has no types
         unique = f"{self.id}-{self.id[-8:]}"
         yield f"{unique}.{domain}"
         yield from (f"{unique}-{zone}.{domain}" for zone in self.zones)
-        if self.private_dns_enabled:
-            yield _PRIVATE_NAME
 
     def description(self) -> dict[str, Any]:
         return {
@@ -89,7 +86,7 @@ class InterfaceEndpoint(VPCEndPoint):  # type: ignore[misc]  # moto has no types
             "SubnetIds": self.subnet_ids,
             "Groups": self.groups,
             "IpAddressType": "ipv4",
-            "PrivateDnsEnabled": self.private_dns_enabled,
+            "PrivateDnsEnabled": False,
             "RequesterManaged": False,
             "NetworkInterfaceIds": self.network_interface_ids,
             "DnsEntries": [{"DnsName": name, "HostedZoneId": _ZONE} for name in self._names()],
@@ -168,10 +165,8 @@ def _new(self: Any) -> InterfaceEndpoint:
     policy = self._get_param("PolicyDocument")
     if policy and (problem := _problem(policy)):
         raise EC2ClientError("InvalidPolicyDocument", f"Invalid policy document: {problem}")
-    private = self._get_bool_param("PrivateDnsEnabled", if_none=True)
-    if private and any(one.private_dns_enabled for one in interface_endpoints(vpc)):
-        message = f"private-dns-enabled cannot be set because there is already a conflicting domain for {_PRIVATE_NAME}"
-        raise EC2ClientError("InvalidParameter", f"{message} in the VPC {vpc}")
+    if self._get_bool_param("PrivateDnsEnabled", if_none=True):
+        raise EC2ClientError("UnsupportedOperation", "endpoints have no private name in local AWS")
     return InterfaceEndpoint(
         backend,
         subnets,
@@ -179,7 +174,7 @@ def _new(self: Any) -> InterfaceEndpoint:
         vpc_id=vpc,
         service_name=service,
         policy_document=policy,
-        private_dns_enabled=private,
+        private_dns_enabled=False,
         tags=self._parse_tag_specification().get("vpc-endpoint", {}),
     )
 

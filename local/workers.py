@@ -106,16 +106,13 @@ def picture(story: Story) -> str:
     for minute in range(int((samples[-1].at - first) / 60) + 1):
         place = f'x="{x(first + 60 * minute):.0f}" y="{bottom + 16}" text-anchor="middle"'
         shapes.append(f'<text class="soft" {place}>{minute} min</text>')
-    events = sorted((event for event in story.events if event.kind in KINDS), key=lambda event: event.at)
+    events = sorted(story.events, key=lambda event: event.at)
     shapes += _marks(events, x, first, bottom)
     height = bottom + 40 + ROW * -(-len(events) // 2)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 24} {height}">'
         f"<style>{STYLE}</style>{''.join(shapes)}</svg>\n"
     )
-
-
-KINDS = ("step", "fault", "repair")
 
 
 def _marks(events: Sequence[Event], x: Callable[[float], float], first: float, bottom: int) -> Iterator[str]:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import botocore.session
 import pytest
-from botocore.auth import S3SigV4Auth, SigV4Auth
+from botocore.auth import S3SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials as BotoCredentials
 from hypothesis import given
@@ -89,19 +89,6 @@ def test_signatures_of_any_key_are_botocores(key: str, bucket: str, token: str, 
     text = boto.string_to_sign(request, boto.canonical_request(request))
     assert signed["authorization"].endswith(f",Signature={boto.signature(text, request)}")
     assert "/eu-west-1/s3/aws4_request," in signed["authorization"]
-
-
-@given(body=st.binary(max_size=50), moment=st.integers(0, 4_000_000_000))
-def test_signatures_of_another_service_are_botocores(body: bytes, moment: int) -> None:
-    signer = signing.Signer(at(credentials.Credentials("AKIA", "se/cr+et", "abc")), "eu-west-1", at(moment), "sqs")
-    headers = {"host": "sqs.eu-west-1.amazonaws.com", "x-amz-target": "AmazonSQS.ReceiveMessage"}
-    signed = signer.headers("POST", "/", "", headers, hashlib.sha256(body).hexdigest())
-    others = {name: value for name, value in signed.items() if name != "authorization"}
-    request = AWSRequest("POST", "https://sqs.eu-west-1.amazonaws.com/", headers=others, data=body)
-    request.context["timestamp"] = signed["x-amz-date"]
-    boto = SigV4Auth(BotoCredentials("AKIA", "se/cr+et", "abc"), "sqs", "eu-west-1")
-    text = boto.string_to_sign(request, boto.canonical_request(request))
-    assert signed["authorization"].endswith(f",Signature={boto.signature(text, request)}")
 
 
 @given(key=KEYS)

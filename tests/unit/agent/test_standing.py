@@ -116,11 +116,6 @@ class Standing:
         document = {"format": "troop.orders/1", "expires_at": time.time() + seconds, "drain": drain}
         self.account.put(key("orders.json"), {**document, "restart": {ID: repair} if repair else {}})
 
-    def send(self, **bodies: str) -> None:
-        with self.account.changed:
-            for name, body in bodies.items():
-                self.account.queue.send(name, body)
-
     def report(self) -> dict[str, Any]:
         document: dict[str, Any] = self.account.document(key(f"reports/{ID}.json"))
         return document
@@ -130,11 +125,6 @@ class Standing:
 
     def pid(self) -> int:
         return int((self.shared / "pid").read_text())
-
-    def is_back(self, task: str) -> bool:
-        """Whether any other worker can receive a task at once."""
-        one = self.account.queue.messages[task]
-        return one.hidden_until <= self.account.queue.now
 
 
 @pytest.fixture(params=[sys.executable])
@@ -159,7 +149,7 @@ def test_a_watched_node_works_reports_and_restarts(standing: Standing) -> None:
     node = standing.node
     standing.account.queue.lease = 20  # what a worker that is killed was about to receive comes back after it
     node.boot(standing=True)
-    standing.send(one="a")
+    standing.account.send(one="a")
     eventually(lambda: standing.result("one") == b"a")
     report = eventually(lambda: (now := standing.report()) and now["work"]["done"] == 1 and now)
     assert (report["format"], report["id"], report["role"]) == ("troop.report/1", ID, ROLE)
@@ -178,14 +168,14 @@ def test_a_watched_node_works_reports_and_restarts(standing: Standing) -> None:
     eventually(lambda: standing.pid() != before)
     eventually(lambda: key(f"output/restart/{ID}.log.gz") in standing.account.objects)
     assert gzip.decompress(node.output("restart")) == b"restart for repair-1\n"
-    standing.send(two="b")
+    standing.account.send(two="b")
     eventually(lambda: standing.result("two") == b"b")
     assert (standing.shared / "repairs").read_text() == "repair-1\n", "each order is carried out once"
 
 
 def test_a_drain_lets_tasks_end_and_can_be_cancelled(standing: Standing) -> None:
     standing.boot()
-    standing.send(slow="hang")
+    standing.account.send(slow="hang")
     eventually(lambda: (standing.shared / "slow").exists())
     standing.order(drain=(ID, "i-other"))
     report = eventually(lambda: (now := standing.report())["draining"] and now)
@@ -201,11 +191,11 @@ def test_a_drain_lets_tasks_end_and_can_be_cancelled(standing: Standing) -> None
 def test_spots_notice_reaches_workers_before_the_node_is_gone(standing: Standing) -> None:
     standing.account.spot = {}
     standing.boot()
-    standing.send(slow="hang")
+    standing.account.send(slow="hang")
     eventually(lambda: (standing.shared / "slow").exists())
     interrupt(standing.account)
     assert standing.node.over() == 1
-    assert standing.is_back("slow")
+    assert standing.account.queue.is_visible("slow")
     assert not alive(standing.pid())
     report = standing.report()
     assert (report["notice"], report["draining"], report["drained"]) == (NOTICE, True, True)
@@ -213,11 +203,11 @@ def test_spots_notice_reaches_workers_before_the_node_is_gone(standing: Standing
 
 def test_a_shutdown_hands_tasks_back(standing: Standing) -> None:
     standing.boot()
-    standing.send(slow="hang")
+    standing.account.send(slow="hang")
     eventually(lambda: (standing.shared / "slow").exists())
     standing.node.terminate()
     assert standing.node.over() == 1
-    assert standing.is_back("slow")
+    assert standing.account.queue.is_visible("slow")
     assert not alive(standing.pid())
     assert standing.report()["drained"]
     assert "error" not in standing.node.registration()
@@ -225,7 +215,7 @@ def test_a_shutdown_hands_tasks_back(standing: Standing) -> None:
 
 def test_a_fleet_that_was_extended_keeps_a_node_that_boots_after_its_old_end(standing: Standing) -> None:
     standing.node.boot(standing=True, expires_at=int(time.time() - GRACE_SECONDS - 60))
-    standing.send(one="a")
+    standing.account.send(one="a")
     eventually(lambda: standing.result("one"))
     assert "the fleet now expires at" in standing.node.console()
     assert "has expired" not in standing.node.console()
@@ -233,12 +223,12 @@ def test_a_fleet_that_was_extended_keeps_a_node_that_boots_after_its_old_end(sta
 
 def test_an_expiry_that_has_come_in_orders_ends_the_node(standing: Standing) -> None:
     standing.boot()
-    standing.send(slow="hang")
+    standing.account.send(slow="hang")
     eventually(lambda: (standing.shared / "slow").exists())
     standing.order(seconds=-GRACE_SECONDS - 1)
     assert standing.node.over() == 1
     assert "has expired" in standing.node.console()
-    assert standing.is_back("slow")
+    assert standing.account.queue.is_visible("slow")
 
 
 def test_a_node_serves_without_orders_and_reports(standing: Standing) -> None:
@@ -247,7 +237,7 @@ def test_a_node_serves_without_orders_and_reports(standing: Standing) -> None:
     standing.node.boot(standing=True)
     eventually(lambda: "cannot store a report" in standing.node.console())
     eventually(lambda: "cannot read the orders" in standing.node.console())
-    standing.send(one="a")
+    standing.account.send(one="a")
     eventually(lambda: standing.result("one"))
     standing.account.forbidden = ""
     eventually(lambda: standing.report()["work"]["done"])

@@ -62,6 +62,10 @@ class ModelAccount:
         stored = self.objects.get(RESULTS + name)
         return None if stored is None else stored[0]
 
+    def is_visible(self, *names: str) -> bool:
+        """Checks whether any worker can receive these tasks at once."""
+        return all(self.messages[name].hidden_until <= self.now for name in names)
+
     @property
     def hidden_until(self) -> float | None:
         """When the next message can be received; None without messages."""

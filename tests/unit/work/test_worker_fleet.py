@@ -97,12 +97,6 @@ def fleet(workers: Workers) -> Iterator[Fleet]:
         subprocess.run(["kill", "-9", str(fleet.pid)], check=False)
 
 
-def send(fleet: Fleet, **bodies: str) -> None:
-    with fleet.workers.account.changed:
-        for name, body in bodies.items():
-            fleet.workers.account.queue.send(name, body)
-
-
 def result(fleet: Fleet, task: str) -> Any:
     content = fleet.workers.result(task)
     return None if content is None else json.loads(content)
@@ -117,8 +111,10 @@ def test_tasks_name_objects_and_operations(fleet: Fleet) -> None:
     account.put("archive/a b.log", b"one\ntwo\nthree")
     account.put("archive/large", bytes(101))
     account.queue.tries = 1
-    send(fleet, lines=request("a b.log", "lines"), digest=request("a b.log", "sha256"), text="ä")
-    send(fleet, large=request("large", "size"), missing=request("nothing", "size"), wrong=request("a b.log", "x"))
+    fleet.workers.account.send(lines=request("a b.log", "lines"), digest=request("a b.log", "sha256"), text="ä")
+    fleet.workers.account.send(
+        large=request("large", "size"), missing=request("nothing", "size"), wrong=request("a b.log", "x")
+    )
     fleet.run("setup.sh")
     eventually(lambda: len(account.queue.dead) == 3 and not account.queue.messages)
     assert result(fleet, "lines") == {"bucket": "archive", "key": "a b.log", "size": 13, "lines": 3}
@@ -135,7 +131,7 @@ def test_a_restart_replaces_the_worker(fleet: Fleet) -> None:
     assert eventually(lambda: fleet.health()[0]) == 200
     fleet.run("restart.sh")
     assert fleet.pid != before
-    send(fleet, one="a")
+    fleet.workers.account.send(one="a")
     eventually(lambda: result(fleet, "one"))
     assert eventually(lambda: fleet.health()[0]) == 200
 

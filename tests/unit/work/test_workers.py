@@ -22,21 +22,9 @@ time.sleep(1000)
 """The main thread calls the function for its handler of SIGTERM, and takes no task."""
 
 
-def send(workers: Workers, **bodies: str) -> None:
-    with workers.account.changed:
-        for name, body in bodies.items():
-            workers.account.queue.send(name, body)
-
-
-def is_visible(workers: Workers, *tasks: str) -> bool:
-    """Whether others can receive them at once."""
-    queue = workers.account.queue
-    return all(queue.messages[task].hidden_until <= queue.now for task in tasks)
-
-
 @pytest.mark.parametrize("python", [sys.executable, *filter(None, [python39()])])
 def test_each_task_leaves_one_result_and_no_message(workers: Workers, python: str) -> None:
-    send(workers, one="ä", two="b")
+    workers.account.send(one="ä", two="b")
     worker = workers.start("work()", python)
     eventually(lambda: not workers.account.queue.messages)
     assert (workers.result("one"), workers.result("two")) == ("Ä".encode(), b"B")
@@ -46,14 +34,14 @@ def test_each_task_leaves_one_result_and_no_message(workers: Workers, python: st
 
 
 def test_sigterm_hands_tasks_back_at_once(workers: Workers) -> None:
-    send(workers, slow="hang")
+    workers.account.send(slow="hang")
     worker = workers.start("work()")
     eventually(lambda: workers.begun("slow"))
     counts = workers.folder.counts()
     assert counts is not None
     assert (counts.held, counts.idle_since) == (1, None)
     assert workers.end(worker) == 0
-    assert is_visible(workers, "slow")
+    assert workers.account.queue.is_visible("slow")
     assert workers.account.queue.messages["slow"].count == 1
     counts = workers.folder.counts()
     assert counts is not None
@@ -61,16 +49,16 @@ def test_sigterm_hands_tasks_back_at_once(workers: Workers) -> None:
 
 
 def test_sigterm_hands_back_tasks_of_all_threads(workers: Workers) -> None:
-    send(workers, one="hang", two="hang", three="hang")
+    workers.account.send(one="hang", two="hang", three="hang")
     worker = workers.start(IN_THREADS)
     eventually(lambda: all(workers.begun(task) for task in ("one", "two", "three")))
     assert workers.end(worker) == 0
-    assert is_visible(workers, "one", "two", "three")
+    assert workers.account.queue.is_visible("one", "two", "three")
 
 
 def test_processes_of_a_fork_work_and_hand_back_by_themselves(workers: Workers) -> None:
     """A fork in the middle of a task neither ends the parent's task nor its worker."""
-    send(workers, parent="hang")
+    workers.account.send(parent="hang")
     worker = workers.start("""
 for task in tasks():
     begin(task)
@@ -81,30 +69,30 @@ for task in tasks():
     time.sleep(1000)
 """)
     eventually(lambda: workers.begun("parent"))
-    send(workers, one="hang", two="hang")
+    workers.account.send(one="hang", two="hang")
     pids = [eventually(lambda name=name: workers.begun(name)) for name in ("one", "two")]  # type: ignore[misc]
     assert len({worker.pid, *pids}) == 3
     for pid, name in zip(pids, ("one", "two"), strict=True):
         os.kill(pid, signal.SIGTERM)
-        eventually(lambda name=name: is_visible(workers, name) or workers.begun(name, 2))  # type: ignore[misc]
-    assert not is_visible(workers, "parent")
+        eventually(lambda name=name: workers.account.queue.is_visible(name) or workers.begun(name, 2))  # type: ignore[misc]
+    assert not workers.account.queue.is_visible("parent")
     assert workers.end(worker) == 0
-    assert is_visible(workers, "parent")
+    assert workers.account.queue.is_visible("parent")
 
 
 def test_a_node_that_leaves_gets_tasks_back_without_a_signal(workers: Workers) -> None:
     """A process whose main thread does not work has no handler of SIGTERM."""
-    send(workers, slow="hang")
+    workers.account.send(slow="hang")
     workers.start("thread = threading.Thread(target=work)\nthread.start()\nthread.join()")
     eventually(lambda: workers.begun("slow"))
     workers.folder.stop(LEAVE)
-    eventually(lambda: is_visible(workers, "slow"))
+    eventually(lambda: workers.account.queue.is_visible("slow"))
     assert workers.begun("slow", 2) is None, "no worker of this node takes it again"
 
 
 def test_a_draining_node_finishes_tasks_and_takes_no_new_ones(workers: Workers) -> None:
     workers.folder.stop(DRAIN)
-    send(workers, one="a")
+    workers.account.send(one="a")
     worker = workers.start("work()")
     eventually(lambda: workers.folder.counts() is not None)
     assert worker.poll() is None
@@ -117,7 +105,7 @@ def test_a_draining_node_finishes_tasks_and_takes_no_new_ones(workers: Workers) 
 
 
 def test_a_task_that_raises_comes_back_and_the_worker_goes_on(workers: Workers) -> None:
-    send(workers, bad="fail 1", good="c")
+    workers.account.send(bad="fail 1", good="c")
     worker = workers.start("work()")
     eventually(lambda: workers.result("good"))
     assert eventually(lambda: workers.begun("bad", 2)) == worker.pid
@@ -126,7 +114,7 @@ def test_a_task_that_raises_comes_back_and_the_worker_goes_on(workers: Workers) 
 
 
 def test_an_exception_without_a_block_ends_the_loop_and_hands_back(workers: Workers) -> None:
-    send(workers, bad="x")
+    workers.account.send(bad="x")
     worker = workers.start("for task in tasks():\n    raise ValueError(task.body)")
     assert worker.wait(PATIENCE) == 1
     message = workers.account.queue.messages["bad"]
@@ -134,7 +122,7 @@ def test_an_exception_without_a_block_ends_the_loop_and_hands_back(workers: Work
 
 
 def test_tasks_without_a_result_are_done_when_the_loop_goes_on(workers: Workers) -> None:
-    send(workers, one="a", two="b")
+    workers.account.send(one="a", two="b")
     workers.start("for task in tasks():\n    begin(task)")
     eventually(lambda: not workers.account.queue.messages)
     assert workers.result("one") is None
@@ -143,7 +131,7 @@ def test_tasks_without_a_result_are_done_when_the_loop_goes_on(workers: Workers)
 
 @pytest.mark.parametrize("lost", ["PUT", "DeleteMessage"])
 def test_a_lost_answer_neither_loses_nor_doubles_a_result(workers: Workers, lost: str) -> None:
-    send(workers, one="a")
+    workers.account.send(one="a")
     workers.account.lose = [lost]
     workers.start("work()")
     eventually(lambda: "one True" in workers.output())
@@ -152,7 +140,7 @@ def test_a_lost_answer_neither_loses_nor_doubles_a_result(workers: Workers, lost
 
 
 def test_a_message_that_is_no_task_becomes_a_dead_letter(workers: Workers) -> None:
-    send(workers, bad="", good="a")
+    workers.account.send(bad="", good="a")
     workers.account.queue.messages["bad"].body = "[1"
     workers.start("work()")
     eventually(lambda: workers.account.queue.dead)
@@ -162,18 +150,18 @@ def test_a_message_that_is_no_task_becomes_a_dead_letter(workers: Workers) -> No
 
 def test_leases_are_renewed_while_a_task_is_in_hand(workers: Workers) -> None:
     workers.folder.queue.write_text(workers.folder.queue.read_text().replace('"lease": 300', '"lease": 3'))
-    send(workers, slow="hang")  # SQS hides it for longer than the worker knows, so a busy machine loses nothing
+    workers.account.send(slow="hang")  # SQS hides it for longer than the worker knows, so a busy machine loses nothing
     workers.start("work()")
     eventually(lambda: workers.account.queue.requests.count("ChangeMessageVisibility") >= 2)
 
 
 def test_throttling_and_new_credentials_only_delay(workers: Workers) -> None:
-    send(workers, one="a")
+    workers.account.send(one="a")
     workers.account.refuse = 3
     worker = workers.start("work()")
     eventually(lambda: workers.result("one"))
     workers.account.credentials = {**workers.account.credentials, "AccessKeyId": "ASIASECOND"}
-    send(workers, two="b")
+    workers.account.send(two="b")
     eventually(lambda: workers.result("two"))
     assert worker.poll() is None
 

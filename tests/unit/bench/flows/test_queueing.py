@@ -12,7 +12,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.unit.account.account import Call, Cut, calls, changing, cut_at, ends, refusing
-from tests.unit.account.benches import BENCHMARK, BUCKET, CELL, Bench
+from tests.unit.account.benches import BUCKET, CELL, Bench
 from troop.bench.definition import names
 from troop.bench.definition.definition import Benchmark, Fleet
 from troop.bench.definition.living import Queue
@@ -92,18 +92,11 @@ def test_workers_learn_their_queue_and_its_names(fleet: Bench) -> None:
     assert (document["bucket"], document["region"]) == (BUCKET, "eu-central-1")
 
 
-@pytest.mark.parametrize("standing", [True, False])
-def test_nodes_of_standing_fleets_have_orders_from_the_beginning(bench: Bench, standing: bool) -> None:
-    bench.admit(replace(FLEET, queue=None, standing=standing, phases=() if standing else BENCHMARK.phases[1:]), "one")
-    if not standing:
-        bench.admit(BENCHMARK, "two")
-    bench.launched()
-    key = names.orders_key(bench.run, CELL)
-    assert (key in bench.objects()) == standing
-    if standing:
-        orders = bench.get(key)
-        assert orders["expires_at"] == int(bench.runs.get(bench.run).expires_at.timestamp())
-        assert not orders["drain"]
+def test_nodes_of_standing_fleets_have_orders_from_the_beginning(bench: Bench) -> None:
+    bench.admit(replace(FLEET, queue=None), "one").launched()
+    orders = bench.get(names.orders_key(bench.run, CELL))
+    assert orders["expires_at"] == int(bench.runs.get(bench.run).expires_at.timestamp())
+    assert not orders["drain"]
 
 
 def test_auto_scaling_takes_no_worker_by_itself(bench: Bench) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from troop.bench.definition.living import RESTART, Heal, Health
-from troop.bench.definition.standing import Standing
-from troop.bench.living.digest import Watched
+from troop.bench.definition.roster import Node
+from troop.bench.definition.standing import GroupStatus, Member, Place, Standing
+from troop.bench.living.digest import Watched, watched
 from troop.bench.living.report import Check, Report, parse_report
 
 NOW = datetime(2026, 11, 27, 18, 0, tzinfo=UTC)
@@ -66,3 +67,16 @@ def node(number: int = 1, *checks: Check, ready_at: datetime = LONG_AGO, **repor
     worst = max(statuses, key=lambda one: ["ok", "warn", "fail"].index(one), default=Report("", NOW).status)
     fields = {"status": worst, "checks": checks} | report
     return Watched(name, "workers", ready_at, timedelta(seconds=120), Report(name, fields.pop("at", NOW), **fields))
+
+
+def seen(
+    standing: Standing,
+    nodes: Iterable[str],
+    ready: Mapping[str, datetime],
+    reports: Mapping[str, Report],
+    now: datetime,
+) -> tuple[Watched, ...]:
+    """What a check sees of the nodes of a group that all serve."""
+    members = tuple(Member(one, "a", "c7g.large", Place.SERVING) for one in nodes)
+    group = GroupStatus("workers", len(members), len(members), members)
+    return watched(standing, [group], {one: Node(one, "workers") for one in nodes}, ready, reports, now)

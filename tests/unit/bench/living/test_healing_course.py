@@ -9,11 +9,9 @@ from decimal import Decimal
 
 import pytest
 
-from tests.unit.bench.living.build import LONG_AGO, NOW, fleet
+from tests.unit.bench.living.build import LONG_AGO, NOW, fleet, seen
 from troop.bench.definition.living import REPLACE, RESTART, Grade, Heal
-from troop.bench.definition.roster import Node
-from troop.bench.definition.standing import GroupStatus, Member, Place, Standing
-from troop.bench.living.digest import watched
+from troop.bench.definition.standing import Standing
 from troop.bench.living.healing import MOST_OF_A_NODE, heal, to_replace, to_restart
 from troop.bench.living.report import Check, Report
 
@@ -106,12 +104,9 @@ class Course:
 
     def _check(self) -> None:
         reports = {name: one.report(self.now) for name, one in self.workers.items() if not one.is_dead}
-        members = tuple(Member(name, "a", "c7g.large", Place.SERVING) for name in self.workers)
-        group = GroupStatus("workers", len(members), len(members), members)
-        nodes = {name: Node(name, "workers") for name in self.workers}
-        registered = {name: one.ready_at for name, one in self.workers.items()}
-        seen = watched(self.standing, [group], nodes, registered, reports, self.now)
-        healing = heal(self.standing, seen, set(self.workers), self.now)
+        ready = {name: one.ready_at for name, one in self.workers.items()}
+        nodes = seen(self.standing, self.workers, ready, reports, self.now)
+        healing = heal(self.standing, nodes, set(self.workers), self.now)
         self.standing = replace(self.standing, repairs=healing.on_record)
         self.limited += [self.now] if healing.limited else []
         for name, repair in to_restart(self.standing.repairs, reports, self.now).items():

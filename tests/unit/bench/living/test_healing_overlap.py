@@ -10,11 +10,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from tests.unit.bench.living.build import LONG_AGO, NOW, fleet
+from tests.unit.bench.living.build import LONG_AGO, NOW, fleet, seen
 from troop.bench.definition.living import RESTART, Grade, Heal
-from troop.bench.definition.roster import Node
-from troop.bench.definition.standing import GroupStatus, Member, Place, Standing
-from troop.bench.living.digest import watched
+from troop.bench.definition.standing import Standing
 from troop.bench.living.healing import Healing, heal, limit, to_replace, to_restart
 from troop.bench.living.report import Check, Report
 
@@ -97,12 +95,9 @@ class Overlap(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 2))
     def read(self, number: int) -> None:
-        members = tuple(Member(node, "a", "c7g.large", Place.SERVING) for node in self.nodes)
-        group = GroupStatus("workers", len(members), len(members), members)
-        registered = {node: Node(node, "workers") for node in self.nodes}
         reports = {node: self._report(node) for node in self.nodes if node not in self.dead}
-        seen = watched(self.standing, [group], registered, self.ready, reports, self.now)
-        healing = heal(self.standing, seen, set(self.nodes), self.now)
+        nodes = seen(self.standing, self.nodes, self.ready, reports, self.now)
+        healing = heal(self.standing, nodes, set(self.nodes), self.now)
         self.rounds[number] = Round(self.now, self.standing, frozenset(self.nodes), reports, healing)
 
     @rule(number=st.integers(0, 2))

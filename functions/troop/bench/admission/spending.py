@@ -326,73 +326,72 @@ def over_budget(terms: Terms, cell: str, cells: Iterable[Cell]) -> str | None:
     )
 
 
-def too_many_nodes(terms: Terms, desired: Mapping[str, int], role: str, spent: Decimal, left: float) -> Problem | None:
-    """Returns why a standing fleet must not be resized: its expected cost would exceed its limit, see
-    :attr:`Terms.limit`. None if it fits, or without a limit.
+@dataclass(frozen=True)
+class Budget:
+    """What a standing fleet can pay for.
 
-    Args:
-        desired: desired number of nodes by role.
-        role: the role that grows.
-        spent: cost so far.
+    Attributes:
+        terms: their limit counts, see :attr:`Terms.limit`; without one, everything fits.
+        spent: its cost so far.
         left: seconds until it expires.
     """
-    price, limit = _hourly(terms).get(role, ZERO), terms.limit
-    time, cost = hours(max(int(left), 0)), expected_until(terms, desired, spent, left)
-    if limit is None or not desired[role] * price * time or cost <= limit:
-        return None
-    most = max(0, desired[role] - ceil((cost - limit) / (price * time)))
-    allowed = (
-        f"at most {most}: as requested, it is expected to cost {shown(cost, terms.prices.currency, up=True)} until it "
-        f"expires, but {_limit(terms, limit, cost)}"
-    )
-    return Problem(("count",), f"is {desired[role]}", allowed)
 
+    terms: Terms
+    spent: Decimal
+    left: float
 
-def too_long(terms: Terms, desired: Mapping[str, int], spent: Decimal, left: float) -> Problem | None:
-    """Returns why a standing fleet must not live so long: its expected cost would exceed its limit, see
-    :attr:`Terms.limit`. None if it fits, or without a limit.
+    def too_many(self, before: Mapping[str, int], desired: Mapping[str, int]) -> Problem | None:
+        """Returns a problem if a role would grow beyond what the limit can pay for until the end; None otherwise.
 
-    Args:
-        desired: desired number of nodes by role.
-        spent: cost so far.
-        left: seconds from now until its new end.
-    """
-    limit, cost = terms.limit, expected_until(terms, desired, spent, left)
-    if limit is None or cost <= limit:
-        return None
-    an_hour = expected_until(terms, desired, ZERO, HOUR)
-    most = int((limit - spent) / an_hour * HOUR) if an_hour and limit > spent else 0
-    currency = terms.prices.currency
-    allowed = (
-        f"at most {most // HOUR} h {most % HOUR // 60} min from now: with {shown(an_hour, currency, up=True)} an hour, "
-        f"it is expected to cost {shown(cost, currency, up=True)}, but {_limit(terms, limit, cost)}"
-    )
-    return Problem(("expires_at",), f"is {int(left) // HOUR} h {int(left) % HOUR // 60} min from now", allowed)
+        Args:
+            before, desired: desired number of nodes by role.
+        """
+        role = next((name for name, count in desired.items() if count > before[name]), None)
+        if role is None or (limit := self.terms.limit) is None or (cost := self.expected(desired)) <= limit:
+            return None
+        price = self._prices.get(role, ZERO) * hours(max(int(self.left), 0))
+        if not price:
+            return None
+        most = max(0, desired[role] - ceil((cost - limit) / price))
+        allowed = (
+            f"at most {most}: as requested, it is expected to cost {shown(cost, self.terms.prices.currency, up=True)} "
+            f"until it expires, but {self._limit(limit, cost)}"
+        )
+        return Problem(("count",), f"is {desired[role]}", allowed)
 
+    def too_long(self, desired: Mapping[str, int]) -> Problem | None:
+        """Returns a problem if the limit cannot pay for these nodes until the end; None otherwise."""
+        limit, cost, left = self.terms.limit, self.expected(desired), int(self.left)
+        if limit is None or cost <= limit:
+            return None
+        an_hour = self._an_hour(desired)
+        most = int((limit - self.spent) / an_hour * HOUR) if an_hour and limit > self.spent else 0
+        currency = self.terms.prices.currency
+        allowed = (
+            f"at most {most // HOUR} h {most % HOUR // 60} min from now: with {shown(an_hour, currency, up=True)} an "
+            f"hour, it is expected to cost {shown(cost, currency, up=True)}, but {self._limit(limit, cost)}"
+        )
+        return Problem(("expires_at",), f"is {left // HOUR} h {left % HOUR // 60} min from now", allowed)
 
-def expected_until(terms: Terms, desired: Mapping[str, int], spent: Decimal, left: float) -> Decimal:
-    """Computes what a standing fleet is expected to have cost at its end, with its backups in place of spot.
+    def expected(self, desired: Mapping[str, int]) -> Decimal:
+        """Computes what the fleet is expected to have cost at its end, with these nodes until then."""
+        return self.spent + self._an_hour(desired) * hours(max(int(self.left), 0))
 
-    Args:
-        desired: desired number of nodes by role, until then.
-        spent: cost so far.
-        left: seconds from now.
-    """
-    hourly, time = _hourly(terms), hours(max(int(left), 0))
-    nodes = total(count * hourly.get(role, ZERO) for role, count in desired.items())
-    return spent + (nodes + total(cell.endpoint for cell in terms.cells.values())) * time
+    def _an_hour(self, desired: Mapping[str, int]) -> Decimal:
+        """Returns what such a fleet costs an hour, with its backups in place of spot."""
+        nodes = total(count * self._prices.get(role, ZERO) for role, count in desired.items())
+        return nodes + total(cell.endpoint for cell in self.terms.cells.values())
 
+    @property
+    def _prices(self) -> dict[str, Decimal]:
+        return {role: price for cell in self.terms.cells.values() for role, price in cell.hourly.items()}
 
-def _hourly(terms: Terms) -> dict[str, Decimal]:
-    return {role: price for cell in terms.cells.values() for role, price in cell.hourly.items()}
-
-
-def _limit(terms: Terms, limit: Decimal, cost: Decimal) -> str:
-    """Returns a phrase about a limit that a cost exceeds."""
-    currency = terms.prices.currency
-    if limit == terms.budget:
-        return f"its budget is {shown(limit, currency)}"
-    return setting("max_run_cost", shown(limit, currency), str(ceil(cost)))
+    def _limit(self, limit: Decimal, cost: Decimal) -> str:
+        """Returns a phrase about a limit that a cost exceeds."""
+        currency = self.terms.prices.currency
+        if limit == self.terms.budget:
+            return f"its budget is {shown(limit, currency)}"
+        return setting("max_run_cost", shown(limit, currency), str(ceil(cost)))
 
 
 def _launched(cell: Cell) -> datetime | None:

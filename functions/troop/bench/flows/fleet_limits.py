@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 
 from troop.bench.admission import spending
-from troop.bench.admission.spending import Terms
+from troop.bench.admission.spending import Budget
 from troop.bench.aws.run_table import RunTable
 from troop.bench.definition import standing
 from troop.bench.definition.limits import no_room
@@ -17,29 +16,6 @@ from troop.bench.definition.standing import Standing
 from troop.bench.living.scaling import largest
 from troop.bench.records.record import Run
 from troop.shared.settings import Settings
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What a fleet can pay for.
-
-    Attributes:
-        spent: its cost so far.
-        left: seconds until it expires.
-    """
-
-    terms: Terms
-    spent: Decimal
-    left: float
-
-    def too_many(self, before: Mapping[str, int], desired: Mapping[str, int]) -> Problem | None:
-        """Returns a problem if a role would grow beyond what the limit can pay for until the end; None otherwise."""
-        role = next((name for name, count in desired.items() if count > before[name]), None)
-        return spending.too_many_nodes(self.terms, desired, role, self.spent, self.left) if role else None
-
-    def too_long(self, desired: Mapping[str, int]) -> Problem | None:
-        """Returns a problem if the limit cannot pay for these nodes until the end; None otherwise."""
-        return spending.too_long(self.terms, desired, self.spent, self.left)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from tests.unit.bench.admission.test_estimate import PRICES, an_hour, plan
 from tests.unit.bench.build import SERVERS
 from troop.bench.admission import spending
 from troop.bench.admission.estimate import OWN, QUEUE_ENDPOINT, REPORTS, REQUESTS, TRAFFIC, estimate
-from troop.bench.admission.spending import CellTerms, Terms, actual, bought, over_budget, terms_of
+from troop.bench.admission.spending import Budget, CellTerms, Terms, actual, bought, over_budget, terms_of
 from troop.bench.definition.definition import ON_DEMAND, SPOT
 from troop.bench.definition.money import HOURLY, S3_GETS, S3_PUTS, Money
 from troop.bench.money.costs import Cost
@@ -198,24 +198,26 @@ HOUR = 3600
 
 
 def test_the_expected_cost_of_a_fleet_counts_its_endpoint_until_the_end() -> None:
-    spent = spending.expected_until(STANDING, {"workers": 4, "servers": 1}, D(3), 2 * HOUR)
+    spent = Budget(STANDING, D(3), 2 * HOUR).expected({"workers": 4, "servers": 1})
     assert spent == 3 + 2 * (D("0.4") + D("0.5") + D("0.02"))
-    assert spending.expected_until(STANDING, {"workers": 4}, D(3), -5) == 3
+    assert Budget(STANDING, D(3), -5).expected({"workers": 4}) == 3
 
 
 def test_more_nodes_leave_enough_for_the_endpoint() -> None:
     """(10 - 3 - 10 x 0.02) / (10 x 0.1) = 6.8 nodes"""
-    problem = spending.too_many_nodes(STANDING, {"workers": 7}, "workers", D(3), 10 * HOUR)
+    budget = Budget(STANDING, D(3), 10 * HOUR)
+    problem = budget.too_many({"workers": 1}, {"workers": 7})
     assert problem is not None
     assert str(problem).startswith("count is 7: must be at most 6: as requested, it is expected to cost $10.20 until")
-    assert spending.too_many_nodes(STANDING, {"workers": 6}, "workers", D(3), 10 * HOUR) is None
+    assert budget.too_many({"workers": 1}, {"workers": 6}) is None
 
 
 @given(st.integers(0, 100), st.decimals(0, 12, places=2), st.integers(0, 200 * HOUR))
 def test_refusal_of_a_longer_life_names_the_longest_that_fits(count: int, spent: Decimal, left: int) -> None:
     desired = {"workers": count}
-    problem = spending.too_long(STANDING, desired, spent, left)
-    fits = spending.expected_until(STANDING, desired, spent, left) <= D(10)
+    budget = Budget(STANDING, spent, left)
+    problem = budget.too_long(desired)
+    fits = budget.expected(desired) <= D(10)
     assert (problem is None) == fits
     if problem is not None:
         named = re.search(
@@ -224,14 +226,14 @@ def test_refusal_of_a_longer_life_names_the_longest_that_fits(count: int, spent:
         assert named is not None
         longest = int(named[1]) * HOUR + int(named[2]) * 60
         assert longest <= left
-        assert not longest or spending.too_long(STANDING, desired, spent, longest) is None
-        assert spending.too_long(STANDING, desired, spent, longest + 61) is not None
+        assert not longest or replace(budget, left=longest).too_long(desired) is None
+        assert replace(budget, left=longest + 61).too_long(desired) is not None
 
 
 def test_refusal_of_a_longer_life_names_the_operators_limit() -> None:
     terms = replace(STANDING, ceiling=D(5))
-    assert "troop:max_run_cost is $5.00" in str(spending.too_long(terms, {"workers": 1}, D(3), 100 * HOUR))
-    assert spending.too_long(replace(STANDING, budget=None), {"workers": 1}, D(3), 100 * HOUR) is None
+    assert "troop:max_run_cost is $5.00" in str(Budget(terms, D(3), 100 * HOUR).too_long({"workers": 1}))
+    assert Budget(replace(STANDING, budget=None), D(3), 100 * HOUR).too_long({"workers": 1}) is None
 
 
 def test_unknown_resource_is_named_and_one_never_created_costs_nothing() -> None:

@@ -8,15 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
-LONGEST_TASK = 200_000
-"""The most bytes of a task's body, in UTF-8."""
+from troop.bench.fleets.queue_requests import LONGEST_TASK, LONGEST_TASKS, MOST_TASKS, TASK_ID, TASK_KEY, batches
 
-MOST_TASKS, LARGEST_REQUEST = 1000, 4_000_000
-"""The most tasks of a request, and the most bytes of it as JSON."""
-
-_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
-KEY = re.compile(r"[A-Za-z0-9._-]{1,100}")
-"""A key leaves room in the id of a task for the number of its line."""
+_ID, KEY = re.compile(TASK_ID), re.compile(TASK_KEY)
 
 ALLOWED_ID = "1 to 128 letters, digits, dots, underscores and hyphens"
 
@@ -129,14 +123,4 @@ def _document(text: str) -> dict[str, Any] | None:
 
 def requests(tasks: Iterable[Task]) -> Iterator[list[Task]]:
     """Groups tasks into requests that are not too large; reads no further than the next request needs."""
-    group: list[Task] = []
-    size = 0
-    for task in tasks:
-        own = len(json.dumps(task.to_document())) + 2
-        if group and (len(group) == MOST_TASKS or size + own > LARGEST_REQUEST):
-            yield group
-            group, size = [], 0
-        group.append(task)
-        size += own
-    if group:
-        yield group
+    return batches(tasks, lambda task: len(json.dumps(task.to_document())) + 2, MOST_TASKS, LONGEST_TASKS)

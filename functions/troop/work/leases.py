@@ -17,9 +17,8 @@ TICK_SECONDS = 1.0
 """Seconds between two looks at the leases and at the folder."""
 RETRY_SECONDS = 5.0
 """Seconds before a failed renewal is repeated, at most."""
-HAND_BACK_TRIES = 4
-RENEWAL_TRIES = 3
-"""SQS has closed a connection that was silent for so long."""
+HAND_BACK_TRIES, RENEWAL_TRIES = 4, 3
+"""More than one: SQS closes a connection that is silent between two of these requests."""
 CLOSE_SECONDS = 30.0
 """How long the end of the process waits until its tasks are handed back."""
 

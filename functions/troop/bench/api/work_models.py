@@ -12,16 +12,10 @@ from troop.bench.aws.work_results import PAGE
 from troop.bench.definition.living import AGED, Grade, MergedCheck, RoleDigest
 from troop.bench.definition.money import rounded
 from troop.bench.definition.standing import Standing
-from troop.bench.fleets.queue_requests import Task
+from troop.bench.fleets.queue_requests import LONGEST_TASK, LONGEST_TASKS, MOST_TASKS, TASK_ID, TASK_KEY, Task
 from troop.bench.living.scaling import done_an_hour
 from troop.bench.money.costs import Cost
 from troop.shared.api.models import In, Moment, Out
-
-MOST_TASKS = 1000
-"""The most tasks of one request."""
-
-LONGEST_TASK, LONGEST_TASKS = 200_000, 4_000_000
-"""The most bytes of the body of a task, and of all bodies of a request."""
 
 MOST_REPAIRS = 20
 """The most repairs in one answer, newest first."""
@@ -35,7 +29,7 @@ _HOUR = timedelta(hours=1)
 class TaskIn(In):
     """A task for the workers of a fleet."""
 
-    id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,128}$")] | None = Field(
+    id: Annotated[str, StringConstraints(pattern=f"^{TASK_ID}$")] | None = Field(
         None, description="Its id, which names its result; null: the key and its number"
     )
     body: str = Field(description=f"What workers get; at most {LONGEST_TASK:,} bytes")
@@ -49,7 +43,7 @@ class TasksIn(In):
         max_length=MOST_TASKS,
         description=f"The bodies can have at most {LONGEST_TASKS:,} bytes together",
     )
-    key: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,100}$")] = Field(
+    key: Annotated[str, StringConstraints(pattern=f"^{TASK_KEY}$")] = Field(
         description="The beginning of the ids of tasks without one"
     )
     first: StrictInt = Field(1, ge=0, le=10**9, description="The number of the first of these tasks, for such ids")

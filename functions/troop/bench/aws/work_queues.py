@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from troop.bench.definition import names
 from troop.bench.fleets.fleet_requests import LaunchImpossibleError, is_ours
-from troop.bench.fleets.queue_requests import MOST_BYTES, Task, batches
+from troop.bench.fleets.queue_requests import AT_ONCE, MOST_BYTES, Task, batches
 from troop.shared import moments
 from troop.shared.tags import EXPIRES_TAG
 
@@ -67,10 +67,11 @@ class WorkQueues:
         Raises:
             ClientError: the fleet has no queue, or SQS accepts nothing.
         """
-        long = [task for task in tasks if len(task.message.encode()) > MOST_BYTES]
+        long = [task for task in tasks if task.size() > MOST_BYTES]
         refused = [RefusedTask(task.id, f"it has more than {MOST_BYTES:,} bytes as a message") for task in long]
         url = self.url(names.queue_name(run, cell))
-        for batch in batches(task for task in tasks if task not in long):
+        sent = (task for task in tasks if task not in long)
+        for batch in batches(sent, Task.size, AT_ONCE, MOST_BYTES):
             refused += self._send(url, batch)
         return refused
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from troop.bench.definition import names
 from troop.bench.definition.living import Queue
@@ -31,6 +31,17 @@ _REFUSED = re.compile("[\ud800-\udfff\ufffe\uffff]")
 
 AT_ONCE, MOST_BYTES = 10, 256 * 1024
 """The most messages, and bytes of their bodies, in one call."""
+
+MOST_TASKS = 1000
+"""The most tasks of one request to the API."""
+
+LONGEST_TASK, LONGEST_TASKS = 200_000, 4_000_000
+"""The most bytes of the body of a task, and of all bodies of a request to the API."""
+
+TASK_ID, TASK_KEY = r"[A-Za-z0-9._-]{1,128}", r"[A-Za-z0-9._-]{1,100}"
+"""The id of a task, and the beginning of ids, which leaves room for a number."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -77,6 +88,10 @@ class Task:
         """The body of its message on the queue, in characters that SQS accepts."""
         document = json.dumps({"id": self.id, "body": self.body}, ensure_ascii=False, separators=(",", ":"))
         return _REFUSED.sub(lambda match: f"\\u{ord(match[0]):04x}", document)
+
+    def size(self) -> int:
+        """Returns the bytes of this message."""
+        return len(self.message.encode())
 
 
 def service_names(region: str) -> list[str]:
@@ -204,16 +219,21 @@ def queue_arns(run: str, cell: str, region: str, account_arn: str) -> tuple[str,
     return beginning + names.queue_name(run, cell), beginning + names.dead_queue_name(run, cell)
 
 
-def batches(tasks: Iterable[Task]) -> Iterator[list[Task]]:
-    """Yields tasks in their order, as many together as one call may send."""
-    batch, size = list[Task](), 0
-    for task in tasks:
-        length = len(task.message.encode())
-        if batch and (len(batch) == AT_ONCE or size + length > MOST_BYTES):
+def batches(items: Iterable[T], size_of: Callable[[T], int], most: int, largest: int) -> Iterator[list[T]]:
+    """Yields items in their order, as many together as one call may send; reads no further than the next batch needs.
+
+    Args:
+        size_of: returns the bytes of an item.
+        most, largest: the most items of a batch, and the most bytes.
+    """
+    batch, size = list[T](), 0
+    for item in items:
+        own = size_of(item)
+        if batch and (len(batch) == most or size + own > largest):
             yield batch
             batch, size = [], 0
-        batch.append(task)
-        size += length
+        batch.append(item)
+        size += own
     if batch:
         yield batch
 

@@ -136,7 +136,7 @@ def test_the_service_has_one_of_two_names() -> None:
 
 @given(st.lists(st.builds(Task, st.text("ab", min_size=1, max_size=3), st.sampled_from(["", "x" * 60_000, "y" * 9]))))
 def test_batches_keep_the_order_and_the_limits_of_sqs(tasks: list[Task]) -> None:
-    sent = list(batches(tasks))
+    sent = list(batches(tasks, Task.size, AT_ONCE, MOST_BYTES))
     assert [task for batch in sent for task in batch] == tasks
     for batch in sent:
         assert 1 <= len(batch) <= AT_ONCE

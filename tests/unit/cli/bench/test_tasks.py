@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.bench import tasks
-from cli.bench.tasks import LARGEST_REQUEST, LONGEST_TASK, MOST_TASKS, RefusedTask, Task
+from cli.bench.tasks import RefusedTask, Task
+from troop.bench.fleets.queue_requests import LONGEST_TASK, LONGEST_TASKS, MOST_TASKS
 
 
 def read(content: bytes | str) -> list[Task | RefusedTask]:
@@ -94,9 +95,9 @@ def test_requests_have_all_tasks_in_order_and_are_small_enough(sizes: list[int],
     groups = list(tasks.requests(whole))
     assert [task for group in groups for task in group] == whole
     for group in groups:
-        assert len(json.dumps([task.to_document() for task in group])) <= LARGEST_REQUEST
+        assert len(json.dumps([task.to_document() for task in group])) <= LONGEST_TASKS
     for group, after in pairwise(groups):
-        assert len(json.dumps([task.to_document() for task in [*group, after[0]]])) > LARGEST_REQUEST - 2
+        assert len(json.dumps([task.to_document() for task in [*group, after[0]]])) > LONGEST_TASKS - 2
 
 
 def test_a_request_is_sent_before_the_next_is_read() -> None:

@@ -31,35 +31,11 @@ SIDES = st.sampled_from(Side)
 SERIES = st.lists(st.one_of(st.none(), st.floats(0, 100)), min_size=1, max_size=300)
 
 
-@pytest.mark.parametrize(
-    ("values", "in_a_row", "expected"),
-    [
-        ([1, 1, 1], 1, []),
-        ([1, 9, 1], 1, [(2, 1, 9)]),
-        ([1, 9, 8, 1], 1, [(2, 2, 9)]),
-        ([1, 9, 8, 1], 2, [(3, 1, 9)]),
-        ([1, 9, 8, 1], 3, []),
-        ([9, 9, 9, 7], 2, [(2, 3, 9)]),
-        ([9, None, 9, 9], 2, [(4, 1, 9)]),
-        ([9, None, 9, None], 2, []),
-        ([9, 9, 1, 9, 9], 2, [(2, 1, 9), (5, 1, 9)]),
-        ([5, 5, 5], 1, []),
-    ],
-)
-def test_an_alarm_needs_values_in_a_row_beyond_the_threshold(
-    values: list[float | None], in_a_row: int, expected: list[tuple[int, int, float]]
-) -> None:
-    alarms = [PastAlarm(START + at * PERIOD, periods * PERIOD, peak) for at, periods, peak in expected]
-    assert list(history(values).alarms(5, Side.ABOVE, in_a_row)) == alarms
-    mirrored = [PastAlarm(one.at, one.seconds, -one.peak) for one in alarms]
-    assert list(history(None if v is None else -v for v in values).alarms(-5, Side.BELOW, in_a_row)) == mirrored
-
-
 @given(SERIES, st.floats(0, 100), SIDES, st.integers(1, 5))
 def test_alarms_agree_with_a_machine_that_sees_one_period_at_a_time(
     values: list[float | None], threshold: float, side: Side, in_a_row: int
 ) -> None:
-    on, row, began, alarms = False, 0, 0, []
+    on, row, began, peak, alarms = False, 0, 0, threshold, []
     for n, value in enumerate([*values, None]):
         bad = value is not None and (value > threshold if side is Side.ABOVE else value < threshold)
         row = row + 1 if bad else 0
@@ -67,8 +43,9 @@ def test_alarms_agree_with_a_machine_that_sees_one_period_at_a_time(
             on, began = True, n + 1
         if on and not bad:
             on = False
-            alarms.append((START + began * PERIOD, (n - began + 1) * PERIOD))
-    assert [(one.at, one.seconds) for one in history(values).alarms(threshold, side, in_a_row)] == alarms
+            alarms.append(PastAlarm(START + began * PERIOD, (n - began + 1) * PERIOD, peak))
+        peak = (max if side is Side.ABOVE else min)(peak, value) if bad and value is not None else threshold
+    assert list(history(values).alarms(threshold, side, in_a_row)) == alarms
 
 
 @given(FINITE, SIDES)

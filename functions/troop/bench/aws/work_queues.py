@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.bench.definition import names
 from troop.bench.fleets.fleet_requests import LaunchImpossibleError, is_ours
@@ -62,17 +62,25 @@ class WorkQueues:
     # A fleet at work
 
     def send(self, run: str, cell: str, tasks: Sequence[Task]) -> list[RefusedTask]:
-        """Sends tasks to a fleet's queue. Returns those that are not on it. A task can be on it twice.
+        """Sends tasks to a fleet's queue. Returns those that are not on it, as far as known. A task can be on it twice.
 
         Raises:
-            ClientError: the fleet has no queue, or SQS accepts nothing.
+            ClientError, BotoCoreError: the fleet has no queue, or SQS accepts nothing.
         """
         long = [task for task in tasks if task.size() > MOST_BYTES]
         refused = [RefusedTask(task.id, f"it has more than {MOST_BYTES:,} bytes as a message") for task in long]
         url = self.url(names.queue_name(run, cell))
-        sent = (task for task in tasks if task not in long)
-        for batch in batches(sent, Task.size, AT_ONCE, MOST_BYTES):
-            refused += self._send(url, batch)
+        sendable = [task for task in tasks if task not in long]
+        sent = 0
+        for batch in batches(sendable, Task.size, AT_ONCE, MOST_BYTES):
+            try:
+                refused += self._send(url, batch)
+            except (BotoCoreError, ClientError) as error:
+                if not sent:
+                    raise
+                # What was sent before counts, so an error here cannot stand for all.
+                return refused + [RefusedTask(task.id, str(error)) for task in sendable[sent:]]
+            sent += len(batch)
         return refused
 
     def _send(self, url: str, batch: list[Task]) -> list[RefusedTask]:

@@ -87,6 +87,24 @@ def test_a_task_that_sqs_refuses_is_not_sent_again(queues: WorkQueues, monkeypat
     assert operations.count("SendMessageBatch") == 1
 
 
+def test_an_error_after_the_first_batch_refuses_only_what_is_left(
+    queues: WorkQueues, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sends = iter([True, False])
+
+    def fail(number: int, operation: str, call: Call) -> Any:
+        if operation == "SendMessageBatch" and not next(sends):
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "not any more"}}, operation)
+        return call()
+
+    tasks = [Task(f"t-{number}", "") for number in range(25)]
+    with calls(monkeypatch, fail):
+        refused = queues.send(RUN, CELL, tasks)
+    assert [one.id for one in refused] == [task.id for task in tasks[10:]]
+    assert all("not any more" in one.problem for one in refused)
+    assert len(_bodies(queues)) == 10
+
+
 def test_tasks_are_counted_by_where_they_are(queues: WorkQueues) -> None:
     queues.send(RUN, CELL, [Task(str(number), "") for number in range(3)])
     url = queues.url(names.queue_name(RUN, CELL))

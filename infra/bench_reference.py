@@ -156,7 +156,7 @@ FLEET = (
         "A role of a standing fleet",
         StandingIn,
         {"backup": f"{_STANDING}#spot-with-a-backup"},
-        frozenset(models.FleetIn.model_fields),
+        frozenset(models.FleetIn.model_fields) - {"count"},
     ),
     Section("Health of a role", living.HealthIn),
     Section("Work of a role", living.WorkIn),
@@ -187,7 +187,7 @@ def _standing() -> str:
     return "\n".join(
         [
             f"## {first.title}\n\n{about}\n\n{_keys(first)}",
-            f"## {role.title}\n\nThese keys are added:\n\n{_keys(role)}",
+            f"## {role.title}\n\nThese keys are added, or differ:\n\n{_keys(role)}",
             *map(_section, parts),
         ]
     )

@@ -43,8 +43,11 @@ def role_states(fleet: Mapping[str, Any]) -> str:
 
 
 def is_complete(fleet: Mapping[str, Any]) -> bool:
-    """Checks whether the fleet has exactly the desired nodes, all ready. Roles with a backup may have more nodes."""
-    return all(map(_is_complete, fleet["roles"]))
+    """Checks whether the fleet has exactly the desired nodes, all ready. Roles with a backup may have more nodes.
+
+    A fleet that starts without nodes is complete when they were counted: then it is launched.
+    """
+    return fleet["seen_at"] is not None and all(map(_is_complete, fleet["roles"]))
 
 
 def _is_complete(role: Mapping[str, Any]) -> bool:

@@ -258,11 +258,13 @@ def _cell(cell: str, label: str, benchmark: Benchmark, billing: str, prices: Pri
     own = overhead_cost(benchmark, boot, [expected_of(phase) for phase in phases], watched)
     most_own = overhead_cost(benchmark, benchmark.boot_timeout, [phase.timeout + GRACE for phase in phases], longest)
     most = cell_cost(dear, most_seconds(benchmark), most_own, billing, prices).amount
+    # A role that starts without nodes costs nothing yet, but the prices of its nodes must be known all the same.
+    unknown = cell_cost(benchmark.grown, seconds, own, billing, prices).unknown
     return CellEstimate(
         cell=cell,
         label=label,
         seconds=seconds,
-        expected=cell_cost(benchmark, seconds, own, billing, prices),
+        expected=replace(cell_cost(benchmark, seconds, own, billing, prices), unknown=unknown),
         on_demand=cell_cost(dear, seconds, own, billing, prices).amount,
         most=most * benchmark.attempts,
         own=own if prices.currency == USD else Decimal(0),

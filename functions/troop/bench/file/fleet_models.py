@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import ConfigDict
 
 from troop.bench.definition.definition import ON_DEMAND, SPOT, Benchmark, Fleet, Phase
-from troop.bench.definition.keys import BOOLEAN, FILE, ROLE, duration, one_of, seconds, text
+from troop.bench.definition.keys import BOOLEAN, FILE, ROLE, duration, one_of, seconds, text, whole
 from troop.bench.definition.money import STORAGE, Price
 from troop.bench.definition.standing import SETUP
 from troop.bench.file import living, money_keys
@@ -33,6 +33,7 @@ from troop.bench.file.points import KEY
 
 _DESCRIPTION = text(1000)
 _BACKUP = one_of(ON_DEMAND)
+_COUNT = whole(0, 10_000)
 _EXPIRES, _TIMEOUT = duration("10m", LONGEST_RUN), duration("1s", "2h")
 
 
@@ -48,6 +49,11 @@ class StandingIn(FleetIn):
     model_config = ConfigDict(json_schema_extra=_without_keys_of_benchmarks)
     elsewhere: ClassVar[Mapping[str, str]] = {}
 
+    count: Annotated[int, _COUNT] = described(
+        _COUNT,
+        "Number of nodes at the start",
+        "At least 1, or with `scale` at least its `min`. All nodes that exist at a time are at most `troop:max_nodes`.",
+    )
     backup: Annotated[str | None, _BACKUP] = described(
         _BACKUP,
         "What launches nodes that spot lacks for spot_timeout, until spot has them again",

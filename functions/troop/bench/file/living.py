@@ -130,6 +130,9 @@ def problems(place: Place, fleet: Any) -> Iterator[Problem]:
         elif not scale.least <= fleet.count <= scale.most:
             allowed = f"from {scale.least} to {scale.most}, the min and max of its scale"
             yield Problem((*place, "count"), f"is {fleet.count}", allowed)
+    elif fleet.count < 1:
+        allowed = "at least 1, or 0 with a `scale` whose `min` is 0"
+        yield Problem((*place, "count"), f"is {fleet.count}", allowed)
 
 
 def _heal(place: Place, heal: HealIn) -> Iterator[Problem]:

@@ -157,8 +157,9 @@ def _fleets(benchmark: BenchmarkIn | FleetFileIn) -> Iterator[Problem]:
 
 
 def _fleet(place: Place, fleet: FleetIn) -> Iterator[Problem]:
-    if fleet.zones > fleet.count:
-        allowed = f"at most {fleet.count}, which is its count"
+    key, most = _most_nodes(fleet)
+    if fleet.zones > max(1, most):
+        allowed = f"at most {most}, which is its {key}"
         yield Problem((*place, "zones"), f"is {fleet.zones}", allowed)
     yield from _placement(place, fleet)
     yield from _choices(place, fleet)
@@ -196,11 +197,16 @@ def _too_many_choices(benchmark: BenchmarkIn) -> Iterator[Problem]:
             yield Problem(("fleets", role, key), f"makes {number} choices", allowed)
 
 
+def _most_nodes(fleet: FleetIn) -> tuple[str, int]:
+    """Returns the key that limits the nodes of a role, and its value."""
+    scale = fleet.scale if isinstance(fleet, StandingIn) else None
+    return ("scale.max", scale.most) if scale else ("count", fleet.count)
+
+
 def _placement(place: Place, fleet: FleetIn) -> Iterator[Problem]:
     if fleet.placement == CLUSTER and fleet.zones > 1:
         yield Problem((*place, "zones"), f"is {fleet.zones}", "1 with placement: cluster, which is within one zone")
-    scale = fleet.scale if isinstance(fleet, StandingIn) else None
-    most, key = (scale.most, "scale.max") if scale else (fleet.count, "count")
+    key, most = _most_nodes(fleet)
     if fleet.placement == SPREAD and most > fleet.zones * MOST_SPREAD:
         allowed = f"with a {key} of at most {fleet.zones * MOST_SPREAD}: {MOST_SPREAD} in each of its zones"
         yield Problem((*place, "placement"), f"is {SPREAD!r} for {most} nodes", allowed)

@@ -126,6 +126,18 @@ _WITHOUT = "must be left out without"
             {"scale": SCALE | {"min": 3, "max": 2}},
             "fleets.workers.scale.max is 2: must be at least 3, its min",
         ),
+        ({"queue": True}, {"count": 0}, "fleets.workers.count is 0: must be at least 1, or 0 with a `scale`"),
+        ({"queue": True}, {"count": -1}, "fleets.workers.count is -1: must be a whole number from 0 to 10000"),
+        (
+            {"queue": True},
+            {"count": 0, "scale": SCALE | {"min": 1}},
+            "fleets.workers.count is 0: must be from 1 to 500",
+        ),
+        (
+            {"queue": True},
+            {"scale": SCALE | {"max": 2}, "zones": 3},
+            "fleets.workers.zones is 3: must be at most 2, which is its scale.max",
+        ),
         ({"queue": True}, {"scale": SCALE | {"max": 1}}, "fleets.workers.count is 2: must be from 0 to 1"),
         ({"queue": True}, {"scale": SCALE | {"min": 3}}, "fleets.workers.count is 2: must be from 3 to 500"),
         (
@@ -141,6 +153,14 @@ def test_a_contradiction_has_a_place_and_says_what_is_allowed(
 ) -> None:
     (only,) = problems_of(a_file(whole, **role))
     assert only.startswith(problem)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_a_role_that_scales_may_start_with_fewer_nodes_than_zones(count: int) -> None:
+    file = a_file({"queue": True}, scale=SCALE, count=count, zones=3)
+    SCHEMA.validate(file)
+    assert problems_of(file) == []
+    assert read_fleet(file).fleets[0].count == count
 
 
 def test_nodes_with_ranks_may_have_a_queue() -> None:

@@ -56,6 +56,7 @@ def out(desired: int = 2, in_service: int = 0, ready: int = 0, failed: int = 0, 
         "expires_at": "2026-11-20T23:00:00.000Z",
         "requested_by": "arn:aws:iam::111122223333:user/ada",
         "roles": [{**role, "starting": 0, "leaving": 0}],
+        "seen_at": "2026-11-20T15:01:00.000Z",
         "closed_at": None,
         "ended_at": None,
     } | more
@@ -134,6 +135,17 @@ def test_scale_waits_until_there_are_so_many(run: Run, api: FakeApi, ok: Callabl
     going(api, fleet_document(0, 0, 0))
     assert ok("fleet", "scale", ID, "--count", "0", "--role", "workers")["fleet"]["roles"][0]["desired"] == 0
     assert ("PATCH", ONE, {"count": 0, "role": "workers"}) in api.calls
+
+
+def test_up_of_a_fleet_without_nodes_waits_for_its_launch(run: Run, api: FakeApi, file: Path) -> None:
+    going(api, fleet_document(0, seen_at=None), fleet_document(0))
+    result = run("fleet", "up", str(file))
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[-2:] == [
+        "workers: 0 of 0 in service, 0 ready",
+        f"{ID} is ready; to remove it: troop fleet down {ID}",
+    ]
+    assert [path for method, path, _ in api.calls if method == "GET"] == [ONE, ONE]
 
 
 def test_without_waiting(run: Run, api: FakeApi, file: Path) -> None:
@@ -321,7 +333,7 @@ def test_a_wrong_file_asks_for_nothing(run: Run, api: FakeApi, file: Path) -> No
     file.write_text(TEXT.replace("count: 2", "count: 0") + "phases: []\n")
     result = run("fleet", "up", str(file))
     assert result.exit_code == Exit.USAGE
-    assert f"{file}:5: fleets.workers.count is 0: must be a whole number" in result.stderr
+    assert f"{file}:5: fleets.workers.count is 0: must be at least 1" in result.stderr
     assert f"{file}:8: phases is not known" in result.stderr
     assert api.calls == []
 

@@ -26,6 +26,15 @@ def test_a_fleet_without_a_price_or_beyond_its_budget_is_refused(stand: Stand, m
     assert (status, answer["estimate"]["budget"]) == (202, 17)
 
 
+@pytest.mark.parametrize("settings", [{"queues": True, "max_run_cost": 100}], indirect=True)
+def test_a_fleet_without_nodes_needs_the_prices_of_those_to_come(stand: Stand, market: Market) -> None:
+    market.products["gp3"] = []
+    scale = {"backlog_per_node": 2, "min": 0, "max": 10}
+    workers = {"count": 0, "instance_type": "c7g.large", "scale": scale}
+    status, body = stand.ask_up({**FILE, "queue": True, "fleets": {"workers": workers}})
+    assert (status, "prices of workers, storage gp3 are unknown" in body["message"]) == (400, True), body
+
+
 def test_an_estimate_of_a_fleet_stores_and_starts_nothing(stand: Stand) -> None:
     body = {"definition": {**FILE, "budget": 0.01}, "files": {"setup.sh": ""}}
     status, answer = ask("POST", "/fleets/estimate", body)

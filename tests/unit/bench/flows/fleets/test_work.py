@@ -124,6 +124,25 @@ def test_a_fleet_grows_in_one_step_and_goes_by_draining(stand: Stand, monkeypatc
     assert work["done_an_hour"] > 0
 
 
+def test_a_fleet_starts_without_nodes_and_grows_for_its_first_tasks(stand: Stand) -> None:
+    definition = {**SCALED, "fleets": {"workers": {**WORKERS, "count": 0, "scale": SCALE}}}
+    estimate = ask("POST", "/fleets/estimate", {"definition": definition, "files": {"setup.sh": ""}})[1]
+    assert estimate["problems"] == []
+    assert [one["what"] for one in estimate["cells"][0]["items"]] == ["endpoint of the queue", "Troop's own calls"]
+    assert any("with 12 nodes all the time" in one for one in estimate["warnings"])
+    run = stand.launched(definition=definition)
+    assert stand.get_fleet(run)["fleet"]["seen_at"] is not None
+    assert stand.size(run) == (0, 0, 0)
+    assert stand.keep(run) == "waiting"
+    assert stand.runs.cells.get(run, CELL).phase == names.STANDING
+    workers = Workers(stand, run)
+    submit(run, tasks(8))
+    assert workers.pass_time(minutes=1) == (4, 4)
+    assert stand.runs.reservations.read().nodes == {run: 4}
+    stand.tear_down(run)
+    assert stand.get_fleet(run)["fleet"]["cost"]["amount"] > 0
+
+
 def test_no_figures_once_tasks_may_have_expired(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
     """SQS deletes tasks after 14 days, and they then look as if they were done."""
     workers, subjects = at_work(stand, QUEUED), list[str]()

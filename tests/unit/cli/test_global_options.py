@@ -128,8 +128,8 @@ def test_every_value_is_converted_as_typer_does_it(text: str | None) -> None:
 
 
 def parse(line: str) -> str:
-    """Parses a line as the command does, without running it; returns the words of its command."""
-    command, args = TROOP, shlex.split(line.partition(" > ")[0])[1:]
+    """Parses a line as the command does, without running it; returns the words of its command. It can read a pipe."""
+    command, args = TROOP, shlex.split(line.rpartition(" | ")[2].partition(" > ")[0])[1:]
     context = command.make_context("troop", args)
     while hasattr(command, "commands"):
         name, command, rest = command.resolve_command(context, [*context._protected_args, *context.args])

@@ -61,7 +61,8 @@ def weekly() -> list[dict[str, Any]]:
 def test_the_overview_answers_what_goes_on(looking: Looking) -> None:
     world = looking.world
     at = datetime.now(UTC) - timedelta(minutes=22)
-    flight = {"at": moments.iso(at), "terminated_at": moments.iso(at), "recovery_seconds": None}
+    midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    flight = {"at": moments.iso(max(at, midnight)), "terminated_at": moments.iso(at), "recovery_seconds": None}
     flight["recover_by"] = moments.iso(at + timedelta(minutes=30))
     world.events = [event("web", today(), "TERMINATED", **flight), event("ledger", today())]
     world.switch |= {"leashed": False}

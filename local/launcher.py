@@ -15,9 +15,10 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import types
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,15 @@ class LocalAccount:
     def check(self) -> None:
         """Raises AccountError if the account has ended unexpectedly."""
         self._process.check()
+
+    def wait(self, condition: Callable[[], bool], problem: str, seconds: float = 900) -> None:
+        """Waits until a condition holds. Raises AccountError with ``problem`` after ``seconds``, or as `check` does."""
+        until = time.monotonic() + seconds
+        while not condition():
+            self.check()
+            if time.monotonic() > until:
+                raise AccountError(f"{problem} after {seconds:.0f} s")
+            time.sleep(0.5)
 
     def session(self, **credentials: str) -> boto3.Session:
         """Returns a session of the account's root, or of other credentials (arguments of boto3.Session)."""

@@ -25,7 +25,7 @@ _START_SECONDS, _STOP_SECONDS = 300, 30
 
 
 class AccountError(RuntimeError):
-    """The account did not start, or ended unexpectedly; the message has the end of its log."""
+    """The account did not start, ended unexpectedly, or did not do what was awaited; the message has the reason."""
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,6 @@ BEFORE, AFTER = 20.0, 15.0
 """Seconds of load before the loss, and after the replacement."""
 NOTHING: Mapping[str, Any] = {"failed": {}, "slowest_ms": 0.0}
 """A second in which no request ended."""
-LONGEST = 600.0
-"""Seconds until the replacement must have its place, and until all rows are verified."""
 PARAMETERS: Mapping[str, Any] = {
     "heap_mib": 512,
     "disk": "root",
@@ -59,10 +57,10 @@ def run(say: Callable[[str], None]) -> int:
         say(f"ending the server of rank {LOST_RANK}, {lost['id']} at {lost['address']}")
         at = time.time()
         account.client("ec2").terminate_instances(InstanceIds=[lost["id"]])
-        ring.wait(lambda: ring.seat(LOST_RANK)["id"] != lost["id"], "nobody has the rank of the lost server")
+        account.wait(lambda: ring.seat(LOST_RANK)["id"] != lost["id"], "nobody has the rank of the lost server")
         heir, seated = ring.seat(LOST_RANK), time.time()
         say(f"{heir['id']} at {heir['address']} has its rank {seated - at:.0f} s later, and takes over its token")
-        ring.wait(lambda: ring.ready(heir["id"]), "the replacement is not ready")
+        account.wait(lambda: ring.ready(heir["id"]), "the replacement is not ready")
         ready = time.time()
         say(f"the ring is complete again after {ready - at:.0f} s; another {AFTER:.0f} s of load")
         time.sleep(AFTER)
@@ -109,17 +107,9 @@ class Ring:
         (home,) = [Path(one["directory"]) for one in self._account.instances() if one["id"] == driver]
         (shared,) = {file.parent for file in home.rglob("clients.json")}
         (shared / "stop").touch()
-        self.wait(lambda: (shared / "outcome.json").exists(), "the clients have not verified their rows")
+        self._account.wait(lambda: (shared / "outcome.json").exists(), "the clients have not verified their rows")
         counts, outcome = (json.loads((shared / name).read_text()) for name in ("clients.json", "outcome.json"))
         return counts, outcome
-
-    def wait(self, condition: Callable[[], bool], problem: str) -> None:
-        until = time.monotonic() + LONGEST
-        while not condition():
-            self._account.check()
-            if time.monotonic() > until:
-                raise SystemExit(f"{problem} after {LONGEST:.0f} s")
-            time.sleep(1)
 
 
 def table(seconds: Mapping[str, Mapping[str, Any]], at: float, ready: float) -> str:

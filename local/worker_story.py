@@ -31,8 +31,6 @@ from troop.shared import moments
 
 FOLDER = ROOT / "fleets" / "worker"
 CELL, ROLE = names.cell_id(1), "workers"
-LONGEST = 900.0
-"""Seconds after which something does not happen any more."""
 NOTICE_SECONDS = 30.0
 """From a spot notice to the end of the node; two minutes on AWS."""
 SAMPLE_SECONDS, DETAIL_SECONDS = 1.0, 4.0
@@ -247,8 +245,8 @@ class Workers:
         self.troop("submit", self.story.fleet, str(file), "--key", "story")
         self._note("step", f"{plan.tasks + plan.poison} tasks are submitted")
         desired = min(plan.most, -(-plan.tasks // plan.per_node))
-        self.wait(lambda: self._serving() >= desired, f"the fleet has no {desired} nodes")
-        self.wait(lambda: len(self._busy()) >= desired, "not every node works")
+        self._account.wait(lambda: self._serving() >= desired, f"the fleet has no {desired} nodes")
+        self._account.wait(lambda: len(self._busy()) >= desired, "not every node works")
         self._note("step", f"{desired} nodes work")
 
     def _begin(self, fault: str) -> Hit:
@@ -274,14 +272,16 @@ class Workers:
         self._await_return(hit)
 
     def _shrink(self) -> None:
-        self.wait(lambda: self._left() == 0, "tasks are left")
+        self._account.wait(lambda: self._left() == 0, "tasks are left")
         self._note("step", "all tasks are done")
-        self.wait(lambda: self._serving() == 0, "the fleet keeps nodes")
+        self._account.wait(lambda: self._serving() == 0, "the fleet keeps nodes")
         self._note("step", "the last node has drained")
 
     def _collect(self) -> None:
         story, folder = self.story, self._home / "results"
-        self.wait(lambda: self._detail()["work"]["done"] >= self._plan.tasks, "the record does not count all tasks")
+        self._account.wait(
+            lambda: self._detail()["work"]["done"] >= self._plan.tasks, "the record does not count all tasks"
+        )
         story.detail, story.dead = self._detail(), self._counts()[2]
         self.troop("results", story.fleet, "-o", str(folder))
         story.results = {path.name: json.loads(path.read_text()) for path in folder.iterdir()}
@@ -371,13 +371,13 @@ class Workers:
             nodes[:] = sorted(self._busy() - self._hit)
             return bool(nodes)
 
-        self.wait(works, "no node works")
+        self._account.wait(works, "no node works")
         self._hit.add(nodes[0])
         return nodes[0]
 
     def _await_return(self, hit: Hit) -> None:
         """Waits until a task that the node lost was begun again. Without one, its tasks had ended in time."""
-        self.wait(lambda: bool(self._returns(hit)) or not self._left(), f"no task of {hit.node} comes back")
+        self._account.wait(lambda: bool(self._returns(hit)) or not self._left(), f"no task of {hit.node} comes back")
         if returns := self._returns(hit):
             self.story.returned[hit.fault] = max(returns)
             self._say(f"{hit.fault}: a task of the node is in hand again after {max(returns):.1f} s")
@@ -403,7 +403,7 @@ class Workers:
                 return bool(repairs) and hit.node not in self._living()
             return bool(repairs) and bool(set(processes(hit.node, WORKER)) - set(self._stopped))
 
-        self.wait(is_repaired, f"{hit.node} is not repaired")
+        self._account.wait(is_repaired, f"{hit.node} is not repaired")
         self.story.healed[hit.fault] = min(decided) - hit.at
         self._say(f"{hit.fault}: repaired after {self.story.healed[hit.fault]:.0f} s")
 
@@ -431,14 +431,6 @@ class Workers:
         if done.returncode:
             raise SystemExit(f"troop fleet {words[0]} failed: {done.stdout}{done.stderr}")
         return done.stdout
-
-    def wait(self, condition: Callable[[], bool], problem: str) -> None:
-        until = time.monotonic() + LONGEST
-        while not condition():
-            self._account.check()
-            if time.monotonic() > until:
-                raise SystemExit(f"{problem} after {LONGEST:.0f} s")
-            time.sleep(0.5)
 
 
 def processes(node: str, part: bytes = b"") -> list[int]:

@@ -57,6 +57,11 @@ class Groups:
             **more,
         )
 
+    def names(self) -> list[str]:
+        """Lists the names of all groups of the account."""
+        pages = self.autoscaling.get_paginator("describe_auto_scaling_groups").paginate()
+        return [group["AutoScalingGroupName"] for page in pages for group in page["AutoScalingGroups"]]
+
     def delete(self, name: str) -> None:
         """Deletes the group, its instances and its launch template."""
         self.autoscaling.delete_auto_scaling_group(AutoScalingGroupName=name, ForceDelete=True)

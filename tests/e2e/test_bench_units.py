@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +32,11 @@ REQUEST = {"definition": FILE, "files": {"measure.sh": base64.b64encode(b"#!/bin
 
 
 @pytest.fixture(scope="module")
-def deployment(account: LocalAccount) -> Deployment:
+def deployment(account: LocalAccount) -> Iterator[Deployment]:
     deployment = Deployment(account, "Units")
     deployment.group(UNIT, Tags=[{"Key": "troop:under_load", "Value": "true", "PropagateAtLaunch": False}])
-    return deployment
+    yield deployment
+    deployment.groups.delete(UNIT)
 
 
 @pytest.fixture

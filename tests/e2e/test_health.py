@@ -38,7 +38,7 @@ CHECKS = (
 def deployment(account: LocalAccount) -> Iterator[Deployment]:
     deployment = Deployment(account, NAME)
     yield deployment
-    if deployment.ids(LOST):
+    if LOST in deployment.groups.names():
         deployment.groups.delete(LOST)
 
 

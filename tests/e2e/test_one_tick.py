@@ -47,6 +47,8 @@ def user_data_that_boots_only(times: int, folder: Path) -> bytes:
 @pytest.fixture(scope="module")
 def deployment(account: LocalAccount, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     deployment = Deployment(account, "OneTick")
+    # The tick can choose the group of an earlier module too, and its deletion takes a while.
+    eventually(lambda: deployment.groups.names() == [] or None, BUSY)
     # As a first deployment that failed leaves it: the settings unleash, and the first tick looks whether it has data.
     deployment.dynamodb.create_table(
         TableName="OneTick-DataState-EMPTY",

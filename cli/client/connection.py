@@ -17,6 +17,7 @@ from troop.shared.version import VERSION, VERSION_HEADER, is_older
 
 if TYPE_CHECKING:
     from cli.client.deployment import Deployment
+    from cli.shared.aws import Session
 
 
 @dataclass(frozen=True)
@@ -33,15 +34,29 @@ def connect(options: Options) -> Connection:
     Raises:
         CliError: credentials, region, deployment or network are wrong.
     """
-    # Here, because help and completion need no AWS SDK, whose import takes longer than they do.
+    from cli.shared import aws  # here, because help and completion need no AWS SDK, which takes longer than they do
+
+    session = aws.make_light_session(options.profile, options.region)
+    return connect_in(session, options.deployment, distinct_notes())
+
+
+def connect_in(session: Session, name: str, tell: Callable[[str], None], *, elsewhere: bool = True) -> Connection:
+    """Finds a deployment in the account and region of a session.
+
+    Args:
+        tell: prints notes on what answers leave out.
+        elsewhere: whether to search other regions for a deployment that is not in this one.
+
+    Raises:
+        CliError: as for :func:`connect`.
+    """
     from cli.client.deployment import find_deployment
     from cli.client.signed_api import SignedApi
     from cli.shared import aws
 
-    session = aws.make_light_session(options.profile, options.region)
-    deployment = find_deployment(session, options.deployment)
+    deployment = find_deployment(session, name, elsewhere=elsewhere)
     api = VersionCheck(SignedApi(deployment.api_url, session, aws.ca_bundle(session)), str(deployment))
-    return Connection(deployment, TroopClient(api, deployment.api_arn, str(deployment), tell=distinct_notes()))
+    return Connection(deployment, TroopClient(api, deployment.api_arn, str(deployment), tell=tell))
 
 
 def distinct_notes() -> Callable[[str], None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -45,8 +44,11 @@ class Deployment:
         return f"{self.name} in account {self.account}, region {self.region}"
 
 
-def find_deployment(session: aws.AnySession, name: str) -> Deployment:
+def find_deployment(session: aws.AnySession, name: str, *, elsewhere: bool = True) -> Deployment:
     """Finds the deployment with that name.
+
+    Args:
+        elsewhere: whether to search other regions for one that is not in this one, for the message.
 
     Raises:
         CliError: NO_DEPLOYMENT, WRONG_REGION if another region has it, or what :func:`cli.shared.aws.translated_errors`
@@ -55,6 +57,8 @@ def find_deployment(session: aws.AnySession, name: str) -> Deployment:
     check_name(name)
     stack = find_stack(session, name)
     if stack is None:
+        if not elsewhere:
+            raise CliError(Exit.NO_DEPLOYMENT, f"there is no deployment {name} in region {session.region_name}")
         raise _not_here(session, name)
     outputs = {o["OutputKey"]: o["OutputValue"] for o in stack.get("Outputs", [])}
     if API_URL not in outputs:
@@ -66,7 +70,7 @@ def find_deployment(session: aws.AnySession, name: str) -> Deployment:
     _, partition, _, region, account, *_ = stack["StackId"].split(":")
     match = INVOKE_URL.fullmatch(outputs[API_URL])
     api, stage = (match["api"], match["stage"]) if match else ("*", "*")
-    outputs[API_URL] = reachable(outputs[API_URL])
+    outputs[API_URL] = reachable(session, outputs[API_URL])
     arn = f"arn:{partition}:execute-api:{region}:{account}:{api}/{stage}"
     return Deployment(name, region, account, outputs, arn)
 
@@ -100,11 +104,9 @@ def find_stack(session: aws.AnySession, name: str, **options: Any) -> dict[str, 
     return stack
 
 
-def reachable(url: str) -> str:
+def reachable(session: aws.AnySession, url: str) -> str:
     """Returns the address at which the API answers: local AWS serves it at its own address."""
-    if not aws.is_local():
-        return url
-    return served_at(os.environ["AWS_ENDPOINT_URL"], url)
+    return served_at(aws.endpoint(session), url) if aws.is_local(session) else url
 
 
 def _not_here(session: aws.AnySession, name: str) -> CliError:
@@ -129,7 +131,7 @@ def _not_here(session: aws.AnySession, name: str) -> CliError:
 
 def _regions_with(session: aws.AnySession, name: str) -> list[str]:
     """Lists the partition's other regions with a Troop stack of that name, without regions that do not answer."""
-    if aws.is_local():
+    if aws.is_local(session):
         return []
     partition = session.get_partition_for_region(session.region_name)
     others = [r for r in session.get_available_regions("cloudformation", partition) if r != session.region_name]

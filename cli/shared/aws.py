@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from urllib.parse import urlsplit
 
 import botocore.session
 from botocore.config import Config
+from botocore.credentials import DeferredRefreshableCredentials
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
@@ -49,7 +51,17 @@ _DENIED_CODES = frozenset({"AccessDenied", "AccessDeniedException", "Unauthorize
 
 
 class Session(botocore.session.Session):
-    """Credentials, a region and clients, as boto3's session has them, without boto3's transfers of files."""
+    """Credentials, a region and clients, as boto3's session has them, without boto3's transfers of files.
+
+    Attributes:
+        role: credentials of a role, which replace those of the profile; None for these.
+    """
+
+    role: DeferredRefreshableCredentials | None = None
+
+    def get_credentials(self) -> Any:
+        """Returns the credentials; those of a role are fetched when they are first used."""
+        return self.role or super().get_credentials()
 
     @property
     def region_name(self) -> str:
@@ -73,8 +85,14 @@ def make_session(profile: str | None, region: str | None) -> boto3.Session:
     return boto3.Session(botocore_session=make_light_session(profile, region))
 
 
-def make_light_session(profile: str | None, region: str | None) -> Session:
+def make_light_session(
+    profile: str | None, region: str | None, role: str | None = None, external_id: str | None = None
+) -> Session:
     """Makes a session with credentials and a region; warns on stderr where the SDK does not know the region.
+
+    Args:
+        role: the ARN of a role to assume with these credentials.
+        external_id: what the role's trust policy asks for.
 
     Raises:
         CliError: NO_CREDENTIALS, EXPIRED_CREDENTIALS or WRONG_REGION.
@@ -88,8 +106,31 @@ def make_light_session(profile: str | None, region: str | None) -> Session:
             raise NoCredentialsError
     if not session.region_name:
         raise CliError(Exit.WRONG_REGION, "no AWS region is set: use --region or set AWS_REGION")
-    if not is_local() and session.region_name not in known_regions(session):
+    if not is_local(session) and session.region_name not in known_regions(session):
         _doubt(session)
+    return _in_role(session, role, external_id) if role else session
+
+
+def _in_role(own: Session, role: str, external_id: str | None) -> Session:
+    """Makes a session in which the credentials of another one assume a role, once they are needed and again when they
+    expire. The role's session has the caller's name, so that records of changes say who it was.
+    """
+
+    def fetch() -> dict[str, Any]:
+        sts = client(own, "sts")
+        caller = re.split("[/:]", sts.get_caller_identity()["Arn"])[-1].ljust(2, "_")
+        request = {"RoleArn": role, "RoleSessionName": caller} | ({"ExternalId": external_id} if external_id else {})
+        answer = sts.assume_role(**request)["Credentials"]
+        return {
+            "access_key": answer["AccessKeyId"],
+            "secret_key": answer["SecretAccessKey"],
+            "token": answer["SessionToken"],
+            "expiry_time": answer["Expiration"].isoformat(),
+        }
+
+    session = Session()
+    session.set_config_variable("region", own.region_name)
+    session.role = DeferredRefreshableCredentials(fetch, "assume-role")
     return session
 
 
@@ -118,10 +159,16 @@ def known_regions(session: AnySession) -> list[str]:
     return [r for p in partitions for r in session.get_available_regions("cloudformation", p)]
 
 
-def is_local() -> bool:
-    """Checks whether AWS is local AWS (``AWS_ENDPOINT_URL`` on this machine)."""
-    host = urlsplit(os.environ.get("AWS_ENDPOINT_URL", "")).hostname
-    return host in ("127.0.0.1", "localhost")
+def endpoint(session: AnySession | None = None) -> str:
+    """Returns the address of all services, of the environment or the session's profile; "" for those of AWS."""
+    inner: Any = getattr(session, "_session", session)  # boto3's wraps one of ours
+    own = inner.get_scoped_config().get("endpoint_url", "") if inner else ""
+    return os.environ.get("AWS_ENDPOINT_URL") or str(own)
+
+
+def is_local(session: AnySession | None = None) -> bool:
+    """Checks whether AWS is local AWS: its :func:`endpoint` is on this machine."""
+    return urlsplit(endpoint(session)).hostname in ("127.0.0.1", "localhost")
 
 
 def client(session: AnySession, service: str, **options: Any) -> Any:
@@ -184,6 +231,7 @@ def _answer_error(error: ClientError) -> CliError:
 
 
 _PREFIXES = {
+    "AssumeRole": "sts",
     "GetCallerIdentity": "sts",
     "GetParameter": "ssm",
     "ListTables": "dynamodb",

@@ -2,32 +2,56 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable, Mapping
+from queue import Empty, SimpleQueue
 from typing import Any
 
-from cli.shared.errors import CliError
+from cli.shared.errors import CliError, Exit
 
 
-def answers(requests: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
-    """Returns the answer to each request, or its :class:`CliError`; raises any other error."""
+def answers(
+    requests: Mapping[str, Callable[[], Any]], at_once: int | None = None, seconds: float | None = None
+) -> dict[str, Any]:
+    """Returns the answer to each request, or its :class:`CliError`; raises any other error.
+
+    Args:
+        at_once: the most requests that run at one time; None for all.
+        seconds: the time for each request, after which its answer is UNREACHABLE, and no longer awaited.
+    """
     results: dict[str, Any] = {}
     defects: list[BaseException] = []
+    ended = SimpleQueue[tuple[str, Any, BaseException | None]]()
 
     def run(name: str, request: Callable[[], Any]) -> None:
         try:
-            results[name] = request()
+            ended.put((name, request(), None))
         except CliError as error:
-            results[name] = error
+            ended.put((name, error, None))
         except BaseException as error:  # noqa: BLE001 raised below
-            defects.append(error)
+            ended.put((name, None, error))
 
-    # A pool would wait for all its threads after Ctrl-C.
-    threads = [threading.Thread(target=run, args=one, daemon=True) for one in requests.items()]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    waiting, ends, limit = list(requests.items()), dict[str, float](), math.inf if seconds is None else seconds
+    while waiting or ends:
+        while waiting and (at_once is None or len(ends) < at_once):
+            name, request = waiting.pop(0)
+            ends[name] = time.monotonic() + limit
+            # A pool would wait for all its threads after Ctrl-C.
+            threading.Thread(target=run, args=(name, request), daemon=True).start()
+        rest = max(0.0, min(ends.values()) - time.monotonic())
+        try:
+            name, answer, defect = ended.get(timeout=None if rest == math.inf else rest)
+        except Empty:
+            now = time.monotonic()
+            for late in [name for name, end in ends.items() if end <= now]:
+                del ends[late]
+                results[late] = CliError(Exit.UNREACHABLE, f"no answer within {seconds:g} seconds")
+            continue
+        if ends.pop(name, None) is not None:  # an answer after its time is dropped
+            results[name] = answer
+            defects += [defect] if defect else []
     for error in defects:
         raise error
     return {name: results[name] for name in requests}

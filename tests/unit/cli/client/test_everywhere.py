@@ -1,0 +1,127 @@
+"""Many deployments asked at once: none of them can stop the others."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from cli.client import everywhere
+from cli.client.client import TroopClient
+from cli.client.connection import Connection
+from cli.client.deployment import Deployment
+from cli.client.deployments_file import ListedDeployment
+from cli.client.everywhere import Everywhere
+from cli.shared import aws
+from cli.shared.errors import CliError, Exit
+from tests.unit.cli.conftest import ARN, FakeApi
+
+LISTED = [ListedDeployment(name, "eu-central-1", label=name) for name in ("Dead", "Live", "Shut")]
+
+
+@pytest.fixture
+def connected(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The labels of the deployments that were connected, in this order; those called Shut cannot be."""
+    labels: list[str] = []
+
+    def connect(listed: ListedDeployment) -> Connection:
+        labels.append(listed.label)
+        if listed.name == "Shut":
+            raise CliError(Exit.FORBIDDEN, "permission denied")
+        deployment = Deployment(listed.name, listed.region, "111122223333", {}, ARN)
+        return Connection(deployment, TroopClient(FakeApi(), ARN, str(deployment)))
+
+    monkeypatch.setattr(everywhere, "connect", connect)
+    return labels
+
+
+def unless_dead(failure: Callable[[], Any]) -> Callable[[Connection], str]:
+    return lambda conn: failure() if conn.deployment.name == "Dead" else conn.deployment.name
+
+
+@pytest.mark.usefixtures("connected")
+@pytest.mark.parametrize(
+    ("failure", "code", "words"),
+    [
+        (lambda: threading.Event().wait(), Exit.UNREACHABLE, "no answer within 0.2 seconds"),
+        (lambda: int("x"), Exit.API_FAILED, "makes no sense to this command (ValueError: invalid literal"),
+    ],
+)
+def test_the_others_answer_beside_one_that_does_not(failure: Callable[[], Any], code: Exit, words: str) -> None:
+    dead, live, shut = Everywhere(LISTED).ask(unless_dead(failure), seconds=0.2)
+    assert (live.answer, live.answered) == ("Live", True)
+    assert dead.error
+    assert (dead.error.code, dead.answered, words in str(dead.error)) == (code, False, True)
+    assert dead.connection  # so that a person can be told how to reach it otherwise
+    assert (shut.answered, shut.connection) == (False, None)
+    assert shut.document() == {
+        "deployment": "Shut",
+        "name": "Shut",
+        "region": "eu-central-1",
+        "account": None,
+        "stage": None,
+        "answered": False,
+        "error": "permission denied",
+        "answer": None,
+    }
+
+
+def test_deployment_that_has_no_such_unit_answers(connected: list[str]) -> None:
+    def no_unit() -> None:
+        raise CliError(Exit.NO_SUCH_UNIT, "there is no unit 'web'")
+
+    assert Everywhere(LISTED[:1]).ask(unless_dead(no_unit))[0].answered
+
+
+def test_only_a_connection_that_succeeded_is_used_again(connected: list[str]) -> None:
+    all_of_them = Everywhere(LISTED)
+    for _ in range(2):
+        all_of_them.ask(lambda conn: conn.deployment.name)
+    assert sorted(connected) == ["Dead", "Live", "Shut", "Shut"]
+
+
+@pytest.mark.usefixtures("connected")
+def test_no_more_than_the_limit_answer_at_one_time() -> None:
+    running, most, lock = set[str](), [0], threading.Lock()
+    pair = threading.Barrier(2, timeout=300)
+
+    def count(conn: Connection) -> None:
+        with lock:
+            running.add(conn.deployment.name)
+            most[0] = max(most[0], len(running))
+        pair.wait()
+        with lock:
+            running.discard(conn.deployment.name)
+
+    listed = [ListedDeployment(f"N{number}", "eu-central-1", label=f"N{number}") for number in range(6)]
+    assert all(reply.answered for reply in Everywhere(listed).ask(count, at_once=2, seconds=300))
+    assert most == [2]
+
+
+def test_role_is_assumed_in_the_name_of_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    role = "arn:aws:iam::444455556666:role/troop"
+    with mock_aws():
+        caller = boto3.client("sts", "eu-west-1").get_caller_identity()["Arn"].rpartition("/")[2]
+        session = aws.make_light_session(None, "eu-west-1", role, "x7")
+        identity = session.client("sts").get_caller_identity()
+    assert identity["Arn"] == f"arn:aws:sts::444455556666:assumed-role/troop/{caller}"
+    assert session.region_name == "eu-west-1"
+
+
+def test_profile_can_lead_to_aws_on_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    profile = "aws_access_key_id = A\naws_secret_access_key = s\nendpoint_url = http://127.0.0.1:"
+    (tmp_path / "config").write_text(f"[profile a]\n{profile}4501\n[profile b]\n{profile}4502\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    sessions = [aws.make_light_session(name, "us-east-1") for name in "ab"]
+    assert [aws.endpoint(one) for one in sessions] == ["http://127.0.0.1:4501", "http://127.0.0.1:4502"]
+    assert [one.client("sts").meta.endpoint_url for one in sessions] == [aws.endpoint(one) for one in sessions]
+    assert all(aws.is_local(one) for one in sessions)

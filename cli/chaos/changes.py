@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cli.shared import show
-from troop.shared.state_keys import ITSELF, REAPER_OFF, SCHEDULES_OFF
+from troop.shared.state_keys import HALT_ID, ITSELF, REAPER_OFF, SCHEDULES_OFF
 
 SWITCH = "the switch"
 
@@ -32,7 +32,8 @@ def who(caller: str) -> str:
 def in_words(change: Mapping[str, Any]) -> str:
     """Returns what changed, each value before and after: ``min_healthy: 2 -> 3; owner: not set -> shop``.
 
-    The switch is described by what somebody did, with the reason: ``halted: incident 4711``.
+    The switch is described by what somebody did, with the id of a halt of many deployments, and the reason:
+    ``halted: incident 4711``.
     """
     values: Mapping[str, Mapping[str, Any]] = change["changes"]
     done = [_TURNED[key][0 if value["new"] else 1] for key, value in values.items() if key in _TURNED]
@@ -42,9 +43,10 @@ def in_words(change: Mapping[str, Any]) -> str:
     others = [
         _before_and_after(key, value)
         for key, value in values.items()
-        if key not in _TURNED and not (done and key == "reason")
+        if key not in _TURNED and not (done and key in ("reason", HALT_ID))
     ]
-    head = ", ".join(done) + (f": {reason}" if reason else "")
+    halt_id = next(filter(None, values.get(HALT_ID, {}).values()), None)
+    head = ", ".join(done) + (f" ({halt_id})" if halt_id else "") + (f": {reason}" if reason else "")
     return "; ".join([*([head] if done else []), *others])
 
 

@@ -28,7 +28,8 @@ Reason = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="The switch as one JSON document.")]
 HALT_BY_HAND = (
     """--key '{"key": {"S": "switch"}}' """
-    """--update-expression 'SET halted = :yes, reason = :why REMOVE changed_at, changed_by, changed_request' """
+    """--update-expression 'SET halted = :yes, reason = :why """
+    """REMOVE changed_at, changed_by, changed_request, halt_id' """
     """--expression-attribute-values '{":yes": {"BOOL": true}, ":why": {"S": "halted by hand"}}'"""
 )
 """Arguments of ``aws dynamodb update-item``. They remove the caller of the last change, who did not halt."""

@@ -380,6 +380,7 @@ def test_the_switch_by_the_api_takes_effect_at_the_next_tick(deployment: Deploym
     notice = deployment.news.first(lambda document: document["kind"] == "halted")  # type: ignore[attr-defined]
     SCHEMA.validate(notice)
     assert (notice["caller"], notice["reason"]) == (_caller(deployment), "for the test")
+    assert ask("PATCH", "switch", body={"halted": False, "halt_id": "20261120-120000-00000001"}).status == 409
     assert ask("PATCH", "switch", body={"halted": False}).body == ask("GET", "switch").body
     assert deployment.tick()["status"] == "SUCCEEDED"
     assert _decision(deployment, CALM)[0] == "already-today"

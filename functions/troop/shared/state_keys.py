@@ -13,6 +13,9 @@ SWITCH = "switch"
 REAPER_OFF = "reaper_off"
 """The switch's attribute that turns the reaper off."""
 
+HALT_ID = "halt_id"
+"""The switch's attribute with the id of a halt of many deployments. Without it, a halt is of this one alone."""
+
 ITSELF = "itself"
 """The key with which a change of the switch records that it ended the halt that the deployment had given itself."""
 

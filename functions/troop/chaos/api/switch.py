@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from aws_lambda_powertools.event_handler.exceptions import ServiceError
 from aws_lambda_powertools.event_handler.openapi.params import Body
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
-from pydantic import BaseModel, Field, StrictBool
+from pydantic import BaseModel, Field, StrictBool, model_validator
+from pydantic_core import PydanticCustomError
 
 from troop.chaos.api.authors import author_of
 from troop.chaos.flows.editor import ConflictError, EarlierTablesError, SwitchView
@@ -47,6 +48,9 @@ class SwitchOut(BaseModel):
     )
     changed_by: str = Field(description="The caller's ARN in IAM")
     reason: str
+    halt_id: str | None = Field(
+        description="The id of a halt of many deployments; null if people have not halted this one, or this one alone"
+    )
     itself: SelfHaltOut | None = Field(
         description="The halt that the deployment has given itself; null without one. To resume ends it, too"
     )
@@ -61,6 +65,7 @@ class SwitchOut(BaseModel):
             changed_at=view.changed_at,
             changed_by=view.changed_by,
             reason=view.reason,
+            halt_id=view.halt_id,
             itself=SelfHaltOut.model_validate(view.switch.itself) if view.switch.itself else None,
         )
 
@@ -77,6 +82,18 @@ class SwitchPatch(In):
         False, description="true stops all schedules of benchmarks, false lets them start"
     )
     reason: str | None = Field(None, max_length=256, description="Why; null or omitted for no reason")
+    halt_id: str | None = Field(
+        None,
+        pattern=r"^[a-z0-9-]{8,64}$",
+        description="With halted: the id of a halt of many deployments. To halt then leaves any present halt as it is, "
+        "and to resume ends only the halt with this id",
+    )
+
+    @model_validator(mode="after")
+    def _check_halt(self) -> Self:
+        if self.halt_id is not None and {*TURNED} & self.model_fields_set != {"halted"}:
+            raise PydanticCustomError("policy_value", "must have halted beside halt_id, and no other key of the switch")
+        return self
 
     @property
     def changes(self) -> dict[str, Any]:
@@ -107,6 +124,7 @@ def get_switch() -> SwitchOut:
 def change_switch(body: Annotated[SwitchPatch, Body()]) -> SwitchOut:
     """Changes the switch with immediate effect: a halt also stops claims made before it. To resume also ends the halt
     that the deployment has given itself, and forgets the broken units that led to it; the record contains that halt.
+    With ``halt_id``, it ends only the halt with this id, and answers 409 if the present halt is another one.
     Records the caller and the change; a repeated request changes nothing. Without benchmarks, the deployment answers
     ``reaper_off`` and ``schedules_off`` with 403. While tables with data of an earlier deployment are neither used nor
     declined, it refuses to unleash with 409; the message has the commands for both.
@@ -116,7 +134,7 @@ def change_switch(body: Annotated[SwitchPatch, Body()]) -> SwitchOut:
     if {*BENCH_SWITCHES} & body.model_fields_set:
         check_benchmarks()
     try:
-        services.editor().change_switch(body.changes, author_of(router.current_event.raw_event))
+        services.editor().change_switch(body.changes, author_of(router.current_event.raw_event), body.halt_id)
     except (ConflictError, EarlierTablesError) as conflict:
         raise ServiceError(409, str(conflict)) from None
     return SwitchOut.from_view(services.editor().switch())

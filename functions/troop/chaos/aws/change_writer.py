@@ -72,13 +72,21 @@ class ChangeWriter:
         self._write(parts, Change(UNIT + unit, now, author.caller, record, replaces, owner), author)
 
     def write_switch(
-        self, read: Item, changes: Mapping[str, Any], self_halt: Item, author: Author, now: datetime
+        self,
+        read: Item,
+        changes: Mapping[str, Any],
+        self_halt: Item,
+        author: Author,
+        now: datetime,
+        *,
+        unless_itself: bool = False,
     ) -> None:
         """Changes the switch in the same way, and ends the halt that the deployment has given itself.
 
         Args:
             self_halt: the item of that halt in DynamoDB's types, as it was read; empty to keep it, or without one. The
                 units that were broken until now no longer count for the next one.
+            unless_itself: change nothing if the deployment has halted itself.
 
         Raises:
             ChangedMeanwhile: the switch, or the halt, is no longer as it was read.
@@ -89,6 +97,8 @@ class ChangeWriter:
             parts.append(
                 _update(self.state, {"key": SWITCH}, read, differing, _signed(author, now), ("changed_request",))
             )
+        if unless_itself:
+            parts.append(_absent(self.state, SELF_HALT))
         if self_halt:
             parts += [_delete(self.state, SELF_HALT, self_halt), _delete(self.state, BROKEN)]
             record[ITSELF] = (
@@ -163,6 +173,11 @@ def _delete(table: str, key: str, read: Item | None = None) -> dict[str, Any]:
             "ExpressionAttributeValues": {f":{names[name][1:]}": value for name, value in read.items()},
         }
     return {"Delete": part}
+
+
+def _absent(table: str, key: str) -> dict[str, Any]:
+    part = {"TableName": table, "Key": typed({"key": key}), "ConditionExpression": "attribute_not_exists(#key)"}
+    return {"ConditionCheck": part | {"ExpressionAttributeNames": {"#key": "key"}}}
 
 
 def _update(

@@ -16,7 +16,7 @@ from troop.chaos.flows.initial_switch import InitialSwitch
 from troop.shared import moments
 from troop.shared.aws.dynamo import plain
 from troop.shared.errors import TroopError
-from troop.shared.state_keys import BENCH_SWITCHES, SELF_HALT, SWITCH
+from troop.shared.state_keys import BENCH_SWITCHES, HALT_ID, SELF_HALT, SWITCH
 
 TRIES = 5
 """The number of tries of a change while others change the same item."""
@@ -43,6 +43,7 @@ class SwitchView:
     Attributes:
         switch: the switch of chaos.
         off: whether a part of benchmarks is off, by :data:`~troop.shared.state_keys.BENCH_SWITCHES`.
+        halt_id: the id of the halt by people, if it is of many deployments.
     """
 
     switch: Switch
@@ -50,6 +51,7 @@ class SwitchView:
     changed_at: datetime | None
     changed_by: str
     reason: str
+    halt_id: str | None
 
 
 @dataclass(frozen=True)
@@ -107,31 +109,62 @@ class Editor:
             changed_at=_moment(item.get("changed_at")),
             changed_by=str(item.get("changed_by") or ""),
             reason=str(item.get("reason") or ""),
+            halt_id=str(item.get(HALT_ID) or "") or None if item.get("halted") else None,
         )
 
-    def change_switch(self, changes: Mapping[str, Any], author: Author) -> None:
+    def change_switch(self, changes: Mapping[str, Any], author: Author, halt_id: str | None = None) -> None:
         """Changes the switch. To resume also ends the halt that the deployment has given itself.
 
         Args:
             changes: ``halted``, ``leashed`` and the keys of benchmarks, each only if it changes, and ``reason``; None
                 removes a reason.
+            halt_id: of a halt of many deployments, which leaves every other halt as it is: a deployment that is halted
+                stays so as it is, and only a halt with this id ends. None for this deployment alone: the change then
+                replaces or ends any halt.
 
         Raises:
             EarlierTablesError: it would unleash a deployment beside tables with data of an earlier one.
-            ConflictError: others keep changing the switch.
+            ConflictError: others keep changing the switch, or it would end another halt than that of the id.
         """
         unleashes = changes.get("leashed") is False and self.switch().switch.leashed
         if unleashes and (tables := with_data(self.initial.undecided())):
             raise EarlierTablesError(tables)
         resumes = changes.get("halted") is False
+        if "halted" in changes:
+            changes = {**changes, HALT_ID: None if resumes else halt_id}
         for _ in range(TRIES):
-            self_halt = self.state.raw(SELF_HALT) if resumes else {}
+            self_halt = self.state.raw(SELF_HALT) if halt_id or resumes else {}
+            switch = self.state.raw(SWITCH)
+            if halt_id and _is_settled(plain(switch), bool(self_halt), resumes, halt_id):
+                return
+            ended, by_id = self_halt if resumes else {}, halt_id is not None
             try:
-                self.writer.write_switch(self.state.raw(SWITCH), changes, self_halt, author, self.clock())
+                self.writer.write_switch(switch, changes, ended, author, self.clock(), unless_itself=by_id)
                 return
             except ChangedMeanwhile:
                 continue
         raise ConflictError("others are changing the switch at the same time: get it, and try again")
+
+
+def _is_settled(switch: Mapping[str, Any], itself: bool, resumes: bool, halt_id: str) -> bool:
+    """Checks whether a change of the halt with an id has nothing to do.
+
+    Args:
+        switch: the item.
+        itself: whether the deployment has halted itself.
+        resumes: whether to resume, rather than to halt.
+
+    Raises:
+        ConflictError: to resume would end another halt.
+    """
+    halted = bool(switch.get("halted"))
+    if not resumes:
+        return halted or itself
+    if itself:
+        raise ConflictError("the deployment has halted itself: GET /switch says why")
+    if halted and switch.get(HALT_ID) != halt_id:
+        raise ConflictError(f"the deployment is halted, but not by {halt_id}: GET /switch says by whom")
+    return not halted
 
 
 def _moment(text: Any) -> datetime | None:

@@ -69,8 +69,16 @@ def test_nobody_else_is_named_for_it_and_a_resume_takes_it_back(
     by_hand = {"changed_at": None, "changed_by": "", "reason": "halted by hand"}
     assert (
         get("/switch")
-        == {"halted": True, "leashed": False, "reaper_off": False, "schedules_off": False, "itself": None} | by_hand
+        == {"halted": True, "leashed": False, "reaper_off": False, "schedules_off": False}
+        | {"halt_id": None, "itself": None}
+        | by_hand
     )
     resumed = patch("/switch", {"halted": False, "reason": "over"}, BEN)
     assert (resumed["halted"], resumed["changed_by"], resumed["reason"]) == (False, BEN, "over")
     assert recorded(account)[-1]["changes"]["halted"] == {"old": True, "new": False}
+
+
+def test_halt_of_many_deployments_does_not_own_it(account: Account) -> None:
+    patch("/switch", {"halted": True, "halt_id": "20261120-224600-0a1b2c3d"})
+    halt(account)
+    assert ask("PATCH", "/switch", {"halted": False, "halt_id": "20261120-224600-0a1b2c3d"})[0] == 409

@@ -22,6 +22,7 @@ class TestSwitch:
             "changed_at": None,
             "changed_by": "",
             "reason": "",
+            "halt_id": None,
             "itself": None,
         }
 
@@ -40,6 +41,7 @@ class TestSwitch:
             "changed_at": NOW,
             "changed_by": ANNA,
             "reason": "game day",
+            "halt_id": None,
             "itself": None,
         }
         assert switch == get("/switch")
@@ -197,3 +199,107 @@ class TestItsOwnHalt:
         assert switch["halted"] is True
         assert "of the table State is damaged: at " in switch["itself"]["why"]
         assert patch("/switch", {"halted": False})["halted"] is False
+
+
+HALT, OTHER = "20261120-224600-0a1b2c3d", "20261120-224700-ffffffff"
+
+
+def halt(halt_id: str | None = HALT, caller: str = ANNA, **more: Any) -> dict[str, Any]:
+    switch: dict[str, Any] = patch(
+        "/switch", {"halted": True, **({"halt_id": halt_id} if halt_id else {}), **more}, caller
+    )
+    return switch
+
+
+def resume(halt_id: str = HALT) -> tuple[int, dict[str, Any]]:
+    return ask("PATCH", "/switch", {"halted": False, "halt_id": halt_id})
+
+
+class TestHaltOfManyDeployments:
+    def test_its_id_is_shown_until_it_ends(self, account: Account) -> None:
+        assert halt(reason="outage")["halt_id"] == get("/switch")["halt_id"] == HALT
+        status, switch = resume()
+        assert (status, switch["halted"], switch["halt_id"]) == (200, False, None)
+        assert [one["changes"]["halt_id"] for one in recorded(account)] == [
+            {"old": None, "new": HALT},
+            {"old": HALT, "new": None},
+        ]
+
+    @pytest.mark.parametrize("first", [None, OTHER, "by hand", "itself"])
+    def test_any_other_halt_stays_as_it_is(self, account: Account, first: str | None) -> None:
+        if first == "itself":
+            account.halt_itself()
+        elif first == "by hand":
+            account.switch(halted=True, leashed=False)
+        else:
+            halt(first, BEN, reason="mine")
+        before, records = get("/switch"), len(recorded(account))
+        account.clock.forward(minutes=5)
+        assert halt(reason="outage") == before
+        status, answer = resume()
+        assert status == 409
+        assert ("has halted itself" if first == "itself" else f"but not by {HALT}") in answer["message"]
+        assert (get("/switch"), len(recorded(account))) == (before, records)
+
+    def test_repetition_after_a_lost_answer_changes_nothing(self, account: Account) -> None:
+        first = halt(reason="outage")
+        account.clock.forward(minutes=5)
+        assert halt(reason="outage") == first
+        resumed = resume()[1]
+        account.clock.forward(minutes=5)
+        assert resume() == (200, resumed)
+        assert len(recorded(account)) == 2
+
+    @pytest.mark.parametrize("body", [{"halted": True}, {"halted": True, "reason": "mine"}])
+    def test_person_who_halts_this_one_takes_the_halt_over(self, account: Account, body: dict[str, Any]) -> None:
+        halt()
+        assert patch("/switch", body, BEN)["halt_id"] is None
+        assert resume()[0] == 409
+        assert patch("/switch", {"halted": False})["halted"] is False
+
+    def test_person_who_leashes_this_one_does_not(self, account: Account) -> None:
+        halt()
+        assert patch("/switch", {"leashed": True}, BEN)["halt_id"] == HALT
+        assert resume()[1]["halted"] is False
+
+    def test_person_who_resumes_this_one_ends_it(self, account: Account) -> None:
+        halt()
+        assert patch("/switch", {"halted": False}, BEN)["halt_id"] is None
+        assert halt(OTHER)["halt_id"] == OTHER
+        assert resume()[0] == 409
+
+    @pytest.mark.parametrize("meanwhile", ["person", "another", "itself"])
+    def test_halt_at_the_same_moment_survives_a_resume(
+        self, account: Account, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+    ) -> None:
+        halt()
+
+        def again() -> None:
+            if meanwhile == "itself":
+                account.halt_itself()
+            else:
+                item = {"key": "switch", "halted": True, **({"halt_id": OTHER} if meanwhile == "another" else {})}
+                account.put("State", typed(item))
+
+        with calls(monkeypatch, before("TransactWriteItems", again)):
+            assert resume()[0] == 409
+        assert get("/switch")["halted"] is True
+
+    def test_first_of_two_at_the_same_moment_wins(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+        item = typed({"key": "switch", "halted": True, "halt_id": OTHER})
+        with calls(monkeypatch, before("TransactWriteItems", lambda: account.put("State", item))):
+            assert halt()["halt_id"] == OTHER
+        assert recorded(account) == []
+
+    @pytest.mark.parametrize(
+        ("body", "words"),
+        [
+            ({"halt_id": HALT}, "must have halted beside halt_id"),
+            ({"halt_id": HALT, "halted": True, "leashed": True}, "must have halted beside halt_id"),
+            ({"halt_id": "x", "halted": True}, "body.halt_id: "),
+        ],
+    )
+    def test_id_without_a_halt_is_refused(self, account: Account, body: dict[str, Any], words: str) -> None:
+        status, answer = ask("PATCH", "/switch", body)
+        assert status == 400
+        assert words in answer["message"]

@@ -20,6 +20,9 @@ from tests.unit.cli.conftest import FakeApi, Run, change
         ({"unrecovered": ("2026-11-19#web", None)}, "returned to chaos"),
         ({"halted": (None, True), "reason": (None, "incident 4711")}, "halted: incident 4711"),
         ({"halted": (True, False), "reason": ("incident 4711", None)}, "resumed"),
+        ({"halted": (None, True), "reason": (None, "outage"), "halt_id": (None, "7-1")}, "halted (7-1): outage"),
+        ({"halted": (True, False), "halt_id": ("7-1", None)}, "resumed (7-1)"),
+        ({"halt_id": ("7-1", None)}, "halt_id: 7-1 -> not set"),
         (
             {"itself": ({"at": "2026-11-20T22:00:00.000Z", "why": "3 causes"}, None), "reason": (None, "repaired")},
             "resumed: repaired; ended the deployment's own halt: 3 causes",

@@ -159,13 +159,15 @@ def options(
     deployment: context.Deployment = "Troop",
     region: context.Region = None,
     profile: context.Profile = None,
+    everywhere: context.All = False,
+    deployments: context.Deployments = None,
     version: Annotated[  # noqa: ARG001 its callback acts on it
         bool,
         typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
     """Store the options that all commands share."""
-    ctx.obj = Options(deployment, region, profile)
+    ctx.obj = Options(deployment, region, profile, everywhere, deployments, context.typed_one(ctx))
 
 
 def main() -> None:

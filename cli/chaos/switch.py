@@ -7,7 +7,7 @@ from typing import Any
 
 from cli.chaos.changes import who
 from cli.shared import show
-from troop.shared.state_keys import REAPER_OFF, SCHEDULES_OFF
+from troop.shared.state_keys import HALT_ID, REAPER_OFF, SCHEDULES_OFF
 
 
 def describe(switch: Mapping[str, Any]) -> str:
@@ -26,11 +26,11 @@ def _chaos(switch: Mapping[str, Any]) -> str:
 
 
 def who_and_why(switch: Mapping[str, Any]) -> str:
-    """Returns who changed the switch last, when and why; "" while the settings apply. Of a deployment that has halted
-    itself: when and why. Older APIs do not return it.
+    """Returns who changed the switch last, when, by which halt of many deployments, and why; "" while the settings
+    apply. Of a deployment that has halted itself: when and why. Older APIs do not return it.
     """
     if halt := switch.get("itself"):
         return f"{show.moment(halt['at'])}: {halt['why']}"
-    by, at, reason = (str(switch.get(key) or "") for key in ("changed_by", "changed_at", "reason"))
-    words = ", ".join(filter(None, (who(by), show.moment(at) if at else "")))
+    by, at, reason, halt_id = (str(switch.get(key) or "") for key in ("changed_by", "changed_at", "reason", HALT_ID))
+    words = ", ".join(filter(None, (who(by), show.moment(at) if at else "", halt_id and f"halt {halt_id}")))
     return ": ".join(filter(None, (words, reason)))

@@ -13,6 +13,7 @@ from cli.client.api import Answer, Api
 from cli.client.client import TroopClient
 from cli.shared import show
 from cli.shared.context import Options
+from cli.shared.errors import CliError, Exit
 from troop.shared.version import VERSION, VERSION_HEADER, is_older
 
 if TYPE_CHECKING:
@@ -72,7 +73,13 @@ def distinct_notes() -> Callable[[str], None]:
 
 
 def connection(ctx: typer.Context) -> Connection:
-    """Returns the connection of the running command."""
+    """Returns the connection of the running command.
+
+    Raises:
+        CliError: as for :func:`connect`; USAGE for a file of deployments without ``--all``.
+    """
+    if ctx.obj.deployments:
+        raise CliError(Exit.USAGE, "--deployments is of --all: add it, or choose one deployment with -d")
     return connect(ctx.obj)
 
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
 
 from cli.client.connection import Connection, connect_in, distinct_notes
-from cli.client.deployments_file import ListedDeployment
-from cli.shared import side_by_side
+from cli.shared import listings, show, side_by_side, watching
 from cli.shared.errors import CliError, Exit
+from cli.shared.listings import Column, Form, Record
+
+if TYPE_CHECKING:
+    from cli.client.deployments_file import ListedDeployment
 
 SECONDS = 20.0
 """The time for which a deployment may answer one question."""
@@ -68,6 +75,70 @@ def connect(listed: ListedDeployment) -> Connection:
 
 
 @dataclass(frozen=True)
+class Row:
+    """A record, and the label of the deployment that has it."""
+
+    label: str
+    record: Any
+
+
+LABEL = Column("deployment", lambda row: row.label)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with the records of all deployments, and a column that says whose they are.
+
+    Attributes:
+        columns: of one deployment's records.
+        records: returns the records in an answer.
+        drop: see :func:`cli.shared.show.table`.
+        sort, reverse: the order that somebody asks for.
+        newest: whether the order is otherwise that of the key ``at``, the newest first, rather than that of the file.
+        empty: what to say where there are no records.
+    """
+
+    columns: Sequence[Column]
+    records: Callable[[Any], Sequence[Record]]
+    drop: Sequence[str] = ()
+    sort: str | None = None
+    reverse: bool = False
+    newest: bool = False
+    empty: str = ""
+
+    def try_out(self, answer: Any) -> None:
+        """Makes the cells of an answer, so that what is wrong with it shows."""
+        for record in self.records(answer):
+            for column in self.columns:
+                column.cell(record)
+
+    def tell(self, form: Form, replies: Sequence[Reply]) -> None:
+        """Prints the table."""
+        rows = self.rows(replies)
+        if self.newest:
+            rows.sort(key=lambda row: str(row.record["at"]), reverse=True)
+        columns = [LABEL, *map(_row_column, self.columns)]
+        if rows:
+            listings.tell(form, columns, listings.ordered(rows, columns, self.sort, self.reverse), {}, drop=self.drop)
+        elif self.empty:
+            show.note(self.empty)
+
+    def rows(self, replies: Sequence[Reply]) -> list[Row]:
+        """Returns the records of all answers, in the order of the replies."""
+        answers = [(one.deployment.label, one.answer) for one in replies if not one.error]
+        return [Row(label, record) for label, answer in answers for record in self.records(answer)]
+
+
+def _row_column(column: Column) -> Column:
+    order = column.order
+    return replace(
+        column,
+        cell=lambda row: column.cell(row.record),
+        order=(lambda row: order(row.record)) if order else None,
+    )
+
+
+@dataclass(frozen=True)
 class Everywhere:
     """The deployments of a file, and the connections to those that have answered before."""
 
@@ -88,6 +159,51 @@ class Everywhere:
         answers = side_by_side.answers(requests, at_once, seconds)
         return [self._reply(one, answers[one.label]) for one in self.deployments]
 
+    def show(
+        self,
+        form: Form,
+        question: Callable[[Connection], Any],
+        *,
+        table: Table | None = None,
+        sentence: Callable[[Any], str] | None = None,
+        watch: float | None = None,
+        seconds: float = SECONDS,
+    ) -> list[Reply]:
+        """Asks all deployments, and prints their answers; or one document, with an entry for each deployment.
+
+        Args:
+            question: returns a document in JSON's types.
+            table: shows the records of the answers.
+            sentence: describes an answer in words.
+            watch: see :func:`cli.shared.watching.repeat`.
+            seconds: the time for each deployment.
+
+        Returns:
+            The replies.
+        """
+
+        def ask(conn: Connection) -> Any:
+            answer = question(conn)
+            if not listings.is_for_programs(form):
+                if table:
+                    table.try_out(answer)
+                if sentence:
+                    sentence(answer)
+            return answer
+
+        last: list[Reply] = []
+
+        def tell_all(replies: list[Reply]) -> None:
+            last[:] = replies
+            tell(form, replies, table, sentence, repeated=watch is not None)
+
+        watching.repeat(watch, lambda: self.ask(ask, seconds), tell_all)
+        return last
+
+    def among(self, labels: Collection[str]) -> Everywhere:
+        """Returns those with some labels, with their connections."""
+        return replace(self, deployments=[one for one in self.deployments if one.label in labels])
+
     def _ask(self, listed: ListedDeployment, question: Callable[[Connection], Any]) -> Any:
         if listed.label not in self._connections:
             self._connections[listed.label] = connect(listed)
@@ -105,3 +221,79 @@ class Everywhere:
         if isinstance(answer, CliError):
             return Reply(listed, error=answer, connection=conn)
         return Reply(listed, answer, connection=conn)
+
+
+def everywhere(ctx: typer.Context, needless: Mapping[str, object] | None = None) -> Everywhere | None:
+    """Returns the deployments of the running command with ``--all``; None without it.
+
+    Args:
+        needless: the values of options and arguments that only one deployment has.
+
+    Raises:
+        CliError: USAGE, for options that contradict it, or a wrong file.
+    """
+    if not ctx.obj.everywhere:
+        return None
+    if ctx.obj.typed:
+        raise CliError(Exit.USAGE, "--all is every deployment of a file: remove -d, --region and --profile, or --all")
+    if chosen := [option for option, value in (needless or {}).items() if value]:
+        raise CliError(Exit.USAGE, f"only one deployment has {', '.join(chosen)}: remove that, or --all")
+    from cli.client import deployments_file  # here: its YAML takes a tenth of a second
+
+    file = ctx.obj.deployments or os.environ.get("TROOP_DEPLOYMENTS") or deployments_file.DEFAULT
+    return Everywhere(deployments_file.read(Path(file)))
+
+
+def tell(
+    form: Form,
+    replies: Sequence[Reply],
+    table: Table | None = None,
+    sentence: Callable[[Any], str] | None = None,
+    *,
+    repeated: bool = False,
+    **more: Any,
+) -> None:
+    """Prints replies, as :meth:`Everywhere.show` does; each deployment that does not answer has a row.
+
+    Args:
+        more: what a document says beside its deployments.
+    """
+    if listings.is_for_programs(form):
+        rows = (table or Table((), lambda answer: [answer])).rows(replies)
+        lines = [{"deployment": row.label, **row.record} for row in rows]
+        lines += [{"deployment": one.deployment.label, "error": str(one.error)} for one in replies if one.error]
+        listings.write(form, lines, {**more, "deployments": [one.document() for one in replies]}, repeated=repeated)
+        return
+    if table:
+        table.tell(form, replies)
+    facts = []
+    for one in replies:
+        if one.error:
+            facts.append((one.deployment.label, f"{'' if one.answered else 'does not answer: '}{one.error}"))
+        elif sentence:
+            facts.append((one.deployment.label, sentence(one.answer)))
+    show.table(("", ""), facts)
+
+
+def merged(replies: Sequence[Reply], later: Sequence[Reply]) -> list[Reply]:
+    """Returns replies, with the later ones of the same deployments in their places."""
+    by_label = {one.deployment.label: one for one in later}
+    return [by_label.get(one.deployment.label, one) for one in replies]
+
+
+def finish(replies: Sequence[Reply], failed: bool = False) -> None:
+    """Ends the command with the code of its replies, unless all deployments have answered.
+
+    Args:
+        failed: whether an answer is a failure.
+
+    Raises:
+        Exit: of typer.
+    """
+    code = Exit.FAILED if failed else Exit.OK
+    if not all(one.answered for one in replies):
+        code = Exit.UNREACHABLE
+    elif all(one.error for one in replies):
+        code = Exit.NO_SUCH_UNIT
+    if code:
+        raise typer.Exit(int(code))

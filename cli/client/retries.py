@@ -11,6 +11,7 @@ from http import HTTPStatus
 from typing import Any
 
 from cli.client.api import Answer, Api, UnreachableError
+from troop.shared.state_keys import HALT_ID
 
 _SWITCH = ("PATCH", "switch")
 _LONGEST_PAUSE = 8.0
@@ -55,7 +56,9 @@ REPEATABLE = Patience(failed=True)
 """Patience for requests with a key, or whose repetition changes nothing."""
 _READING = Patience()
 _STOPPING = Patience(tries=6, unreachable=True, seconds=30)
-"""Patience for a halt, which must succeed and may be repeated."""
+"""Patience for a halt, which must succeed and may be repeated; and for the end of a halt with an id, of which a
+repetition ends no other one.
+"""
 _STARTING = Patience(tries=6, not_started=False, lost=False)
 """Patience for a resume. If it succeeded, a repetition could undo a later halt. API Gateway's answer does not tell a
 function that did not start from a lost answer, so only requests that the stage throttles are repeated.
@@ -68,8 +71,9 @@ def patience(method: str, path: str, body: Mapping[str, Any] | None) -> Patience
         return _READING
     if (method, path) != _SWITCH:
         return ONCE
-    turned = [value for key, value in (body or {}).items() if key != "reason"]
-    return _STOPPING if turned and all(value is True for value in turned) else _STARTING
+    turned = {key: value for key, value in (body or {}).items() if key not in ("reason", HALT_ID)}
+    stops = turned and all(value is True for value in turned.values())
+    return _STOPPING if stops or HALT_ID in (body or {}) else _STARTING
 
 
 def is_own(answer: Answer) -> bool:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Annotated, Any
 
 import typer
 
 from cli.chaos.changes import in_words, subject, who
 from cli.chaos.events import check_names
+from cli.client.client import TroopClient
 from cli.client.connection import connection
+from cli.client.everywhere import Table, everywhere, finish
 from cli.shared import listings, show, times, watching
 from cli.shared.errors import CliError, Exit
 from cli.shared.listings import Column
@@ -39,7 +42,7 @@ def changes(
     as_json: listings.AsJson = False,
 ) -> None:
     """Show who changed policies and the switch, when, and from what to what, newest first."""
-    form = listings.form_of(output, as_json)
+    form, all_of_them = listings.form_of(output, as_json), everywhere(ctx)
     if unit and switch:
         raise CliError(Exit.USAGE, "--switch is of the whole deployment: remove it, or --unit")
     if sort is not None:
@@ -53,13 +56,18 @@ def changes(
         return {key: value for key, value in values.items() if value}
 
     query()  # refuses wrong options before it connects
-    client = connection(ctx).client
 
-    def fetch() -> list[dict[str, Any]]:
+    def fetch(client: TroopClient) -> list[dict[str, Any]]:
         rows = client.changes(query(), limit)
         if not rows:
             check_names(client, None, unit)
         return listings.ordered(rows, _COLUMNS, sort, reverse)
+
+    if all_of_them:
+        table = Table(_COLUMNS, itemgetter("changes"), ("by",), sort, reverse, newest=True, empty="no changes match")
+        finish(all_of_them.show(form, lambda conn: {"changes": fetch(conn.client)}, table=table, watch=watch))
+        return
+    client = connection(ctx).client
 
     def tell(rows: list[dict[str, Any]]) -> None:
         if rows or listings.is_for_programs(form):
@@ -67,4 +75,4 @@ def changes(
         else:
             show.note("no changes match")
 
-    watching.repeat(watch, fetch, tell)
+    watching.repeat(watch, lambda: fetch(client), tell)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Annotated, Any
 
 import typer
 
 from cli.chaos import malformed
 from cli.chaos.switch import describe
+from cli.client.client import TroopClient
 from cli.client.connection import connection
+from cli.client.everywhere import Table, everywhere, finish
 from cli.shared import listings, show
 from cli.shared.errors import Exit
 from cli.shared.listings import Column
 from troop.shared import zones
+from troop.shared.formatting import counted
 
 _COLUMNS = (
     Column("", lambda check: check["status"]),
@@ -35,23 +39,41 @@ def doctor(
     For each finding, prints what to do, the commands for it, which have the deployment's own names, and the entry of
     the runbook.
     """
-    form = listings.form_of(output, as_json)
+    form, bad = listings.form_of(output, as_json), {"fail", "warn"} if strict else {"fail"}
+    if all_of_them := everywhere(ctx):
+        table = Table((*_COLUMNS, Column("to do", itemgetter("todo"))), _findings, ("should be", "is"))
+        replies = all_of_them.show(form, lambda conn: _health(conn.client), table=table, sentence=_summary)
+        finish(replies, any(one.answer["status"] in bad for one in replies if one.answer))
+        return
     conn = connection(ctx)
-    health = conn.client.health()
-    health["checks"] += [_check_time_zones(health.get("time_zones")), malformed.check(conn.client)]
-    grades = {check["status"] for check in health["checks"]}
-    health["status"] = next((grade for grade in ("fail", "warn") if grade in grades), "ok")
+    health = _health(conn.client)
     if listings.is_for_programs(form):
         listings.write(form, health["checks"], health)
     else:
         show.say(f"{conn.deployment}: {describe(conn.client.switch())}")
         listings.tell(form, _COLUMNS, health["checks"], {}, drop=("should be", "is"))
-        for check in health["checks"]:
-            if check["status"] != "ok":
-                _tell(check)
-    bad = {"fail", "warn"} if strict else {"fail"}
+        for check in _findings(health):
+            _tell(check)
     if health["status"] in bad:
         raise typer.Exit(Exit.FAILED)
+
+
+def _health(client: TroopClient) -> dict[str, Any]:
+    """Returns the answer of GET /health with the checks that the command makes itself."""
+    health = client.health()
+    health["checks"] += [_check_time_zones(health.get("time_zones")), malformed.check(client)]
+    grades = {check["status"] for check in health["checks"]}
+    health["status"] = next((grade for grade in ("fail", "warn") if grade in grades), "ok")
+    return health
+
+
+def _findings(health: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [check for check in health["checks"] if check["status"] != "ok"]
+
+
+def _summary(health: Mapping[str, Any]) -> str:
+    findings = len(_findings(health))
+    return f"{health['status']}: {counted(findings, 'finding')} in {counted(len(health['checks']), 'check')}"
 
 
 def _tell(check: Mapping[str, Any]) -> None:

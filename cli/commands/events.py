@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +14,7 @@ from cli.chaos import banner, course
 from cli.chaos.events import check_names, row
 from cli.client.client import TroopClient
 from cli.client.connection import connection
+from cli.client.everywhere import Table, everywhere, finish
 from cli.shared import listings, show, times, watching
 from cli.shared.errors import CliError, Exit
 from cli.shared.listings import Column, Form
@@ -71,7 +73,7 @@ def events(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep showing new events until Ctrl-C.")] = False,
 ) -> None:
     """Show terminations and faults, newest first, or the course of one."""
-    form = listings.form_of(output, as_json)
+    form, all_of_them = listings.form_of(output, as_json), everywhere(ctx, {"an id": id, "--follow": follow})
     if id is not None:
         chosen: dict[str, object] = {"--group": group, "--unit": unit, "--since": since, "--until": until, "--day": day}
         chosen |= {"--status": status, "--verdict": verdict, "--sort": sort, "--reverse": reverse, "--follow": follow}
@@ -95,7 +97,17 @@ def events(
         query |= _day_bounds(day, now) if day else {}
         return {key: value for key, value in query.items() if value}
 
+    def matches(client: TroopClient) -> list[dict[str, Any]]:
+        terminations = client.events(filters(), limit)
+        if not terminations:
+            check_names(client, group, unit)
+        return terminations
+
     query = filters()
+    if all_of_them:
+        table = Table(_COLUMNS, itemgetter("events"), _DROPPED, sort, reverse, newest=True, empty="no events match")
+        finish(all_of_them.show(form, lambda conn: {"events": matches(conn.client)}, table=table, watch=watch))
+        return
     client = connection(ctx).client
     if follow:
         if (group or unit) and not client.events(query, 1):
@@ -106,10 +118,7 @@ def events(
 
     def fetch() -> tuple[list[dict[str, Any]], Callable[[], None]]:
         tell_banner = banner.ask(client)
-        terminations = client.events(filters(), limit)
-        if not terminations:
-            check_names(client, group, unit)
-        return listings.ordered(terminations, _COLUMNS, sort, reverse), tell_banner
+        return listings.ordered(matches(client), _COLUMNS, sort, reverse), tell_banner
 
     def tell(state: tuple[list[dict[str, Any]], Callable[[], None]]) -> None:
         terminations, tell_banner = state

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+from operator import itemgetter
 from typing import Annotated, Any
 
 import typer
@@ -13,7 +13,8 @@ from cli.chaos import banner, course
 from cli.chaos.changes import in_words, who
 from cli.chaos.events import row
 from cli.chaos.units import faults_inside, missing_alarms, outlook, possible, state, value
-from cli.client.connection import connection
+from cli.client.connection import Connection, connection
+from cli.client.everywhere import Table, everywhere, finish
 from cli.shared import listings, show, watching
 from cli.shared.listings import Column
 from cli.shared.watching import Watch
@@ -32,38 +33,21 @@ class TakesPart(StrEnum):
 _EVENT_COLUMNS = ("when", "group", "method", "status", "verdict", "instance", "recovered after", "detail")
 _CHANGE_COLUMNS = ("when", "by", "changes")
 _COLUMNS = (
-    Column("unit", lambda row: row.group["unit"]),
-    Column("group", lambda row: row.group["group"]),
-    Column("takes part", lambda row: row.part),
-    Column("probability", lambda row: row.group["probability"]),
-    Column("at least", lambda row: row.group["min_healthy"]),
-    Column("in service", lambda row: row.in_service, lambda row: row.group["in_service"]),
-    Column("calendar", lambda row: row.group["calendar"]),
-    Column("last", lambda row: row.group["last_day"]),
-    Column("owner", lambda row: row.group.get("owner")),
-    Column("method", lambda row: row.group.get("method"), wide=True),
-    Column("why skipped", lambda row: row.why),
+    Column("unit", itemgetter("unit")),
+    Column("group", itemgetter("group")),
+    Column("takes part", state),
+    Column("probability", itemgetter("probability")),
+    Column("at least", itemgetter("min_healthy")),
+    Column(
+        "in service", lambda group: f"{group['in_service']} of {group['desired']}", lambda group: group["in_service"]
+    ),
+    Column("calendar", itemgetter("calendar")),
+    Column("last", itemgetter("last_day")),
+    Column("owner", lambda group: group.get("owner")),
+    Column("method", lambda group: group.get("method"), wide=True),
+    Column("why skipped", lambda group: str(outlook(group)["why"])),
 )
 _DROPPED = ("calendar", "at least", "last", "probability", "in service", "owner", "group")
-
-
-@dataclass(frozen=True)
-class _Row:
-    """A group, as GET /groups returns it, with the state of its unit."""
-
-    group: Mapping[str, Any]
-
-    @property
-    def part(self) -> str:
-        return state(self.group)
-
-    @property
-    def in_service(self) -> str:
-        return f"{self.group['in_service']} of {self.group['desired']}"
-
-    @property
-    def why(self) -> str:
-        return str(outlook(self.group)["why"])
 
 
 def groups(
@@ -84,35 +68,42 @@ def groups(
     as_json: listings.AsJson = False,
 ) -> None:
     """List all Auto Scaling groups with their policy, and why those that do not take part are skipped."""
-    form = listings.form_of(output, as_json)
+    form, all_of_them = listings.form_of(output, as_json), everywhere(ctx)
     if sort is not None:
         listings.by(_COLUMNS, sort)
-    conn = connection(ctx)
 
-    def matches(row: _Row) -> bool:
+    def matches(group: Mapping[str, Any]) -> bool:
+        why = f"{state(group)} {outlook(group)['why']}".removeprefix("yes ") if because else ""
         return (
-            (owner is None or (row.group.get("owner") or "").casefold() == owner.casefold())
-            and (calendar is None or row.group["calendar"] == calendar)
-            and (takes_part is None or outlook(row.group)["takes_part"] is (takes_part is TakesPart.YES))
-            and (because is None or because.casefold() in f"{row.part} {row.why}".removeprefix("yes ").casefold())
+            (owner is None or (group.get("owner") or "").casefold() == owner.casefold())
+            and (calendar is None or group["calendar"] == calendar)
+            and (takes_part is None or outlook(group)["takes_part"] is (takes_part is TakesPart.YES))
+            and (because is None or because.casefold() in why.casefold())
         )
 
-    def fetch() -> tuple[list[_Row], int, Callable[[], None]]:
-        tell_banner = banner.ask(conn.client)
+    def chosen(conn: Connection) -> tuple[list[dict[str, Any]], int]:
+        """Returns the groups that match, and how many there are."""
         listing = list(conn.client.groups())
-        rows = [_Row(group) for group in listing]
         if not listings.is_for_programs(form):
-            rows.sort(key=lambda row: (row.group["unit"], row.group["group"]))
-        return listings.ordered(filter(matches, rows), _COLUMNS, sort, reverse)[:limit], len(listing), tell_banner
+            listing.sort(key=lambda group: (group["unit"], group["group"]))
+        return listings.ordered(filter(matches, listing), _COLUMNS, sort, reverse)[:limit], len(listing)
 
-    def tell(fetched: tuple[list[_Row], int, Callable[[], None]]) -> None:
-        rows, total, tell_banner = fetched
+    if all_of_them:
+        table = Table(_COLUMNS, itemgetter("groups"), _DROPPED, sort, reverse, empty="no group matches")
+        finish(all_of_them.show(form, lambda conn: {"groups": chosen(conn)[0]}, table=table, watch=watch, seconds=60))
+        return
+    conn = connection(ctx)
+
+    def fetch() -> tuple[list[dict[str, Any]], int, Callable[[], None]]:
+        tell_banner = banner.ask(conn.client)
+        return *chosen(conn), tell_banner
+
+    def tell(fetched: tuple[list[dict[str, Any]], int, Callable[[], None]]) -> None:
+        records, total, tell_banner = fetched
         tell_banner()
-        records = [row.group for row in rows]
-        if listings.is_for_programs(form):
-            listings.write(form, records, {"groups": records}, repeated=watch is not None)
-        elif rows:
-            listings.tell(form, _COLUMNS, rows, {}, drop=_DROPPED)
+        if records or listings.is_for_programs(form):
+            document = {"groups": records}
+            listings.tell(form, _COLUMNS, records, document, drop=_DROPPED, repeated=watch is not None)
         elif total:
             show.note(f"none of {counted(total, 'group')} matches")
         else:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 import time
-from collections.abc import Callable
-from datetime import date, timedelta
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from cli.chaos.period_reader import Reading, read_period
 from cli.client.connection import Connection, connection
+from cli.client.everywhere import Everywhere, everywhere, finish, tell
 from cli.shared import pages, show, times
 from cli.shared.context import Options
 from cli.shared.errors import CliError, Exit
+from cli.shared.listings import Form
 from troop.report.period_page import period_page
 from troop.shared import values
 from troop.shared.formatting import counted
@@ -24,6 +27,9 @@ QUARTER_DAYS = 91
 """The days of the default period: thirteen weeks, today included."""
 
 _NOTE_SECONDS = 5.0
+
+_ALL_WITHIN = 600.0
+"""Seconds for the report of each of many deployments, which reads all events of its period."""
 
 
 def report(
@@ -58,23 +64,48 @@ def report(
         raise CliError(Exit.USAGE, f"--from {since} is after --to {until}")
     if since > now.astimezone().date():
         raise CliError(Exit.USAGE, f"{since} to {until} has not begun: choose days until today")
+    if all_of_them := everywhere(ctx, {"-o": output, "--open": in_browser}):
+        _report_all(all_of_them, since, until, now, as_json)
+        return
     conn = connection(ctx)
-    document = {
-        "deployment": conn.deployment.name,
-        "where": str(conn.deployment),
-        **read_period(conn.client, since, until, now, decision_days(ctx.obj, conn), progress()),
-    }
+    document = _document(conn, read_period(conn.client, since, until, now, decision_days(ctx.obj, conn), progress()))
     if as_json:
         show.document(document)
         return
     page = output or Path(f"troop-report-{since}-{until}.html")
-    data = page.with_suffix(".json")
-    pages.write(data, json.dumps(document, ensure_ascii=False, indent=1).encode(), through_links=output is not None)
-    pages.write(page, period_page(document).encode(), through_links=output is not None)
+    data = _write(page, document, through_links=output is not None)
     show.say(document["letter"][0])
     show.say(f"the report: {page}, and {data}")
     if in_browser:
         pages.open_in_browser(page)
+
+
+def _report_all(all_of_them: Everywhere, since: date, until: date, now: datetime, as_json: bool) -> None:
+    """Writes a page and a JSON file for each deployment, with its label in their names; or prints one document."""
+
+    def ask(conn: Connection) -> dict[str, Any]:
+        return _document(conn, read_period(conn.client, since, until, now, None, lambda _: None))
+
+    replies = all_of_them.ask(ask, _ALL_WITHIN)
+    tell(Form.JSON if as_json else Form.TABLE, replies, sentence=lambda document: document["letter"][0])
+    for one in replies if not as_json else ():
+        if not one.error:
+            label = re.sub(r"[^A-Za-z0-9]+", "-", one.deployment.label).strip("-")
+            page = Path(f"troop-report-{since}-{until}-{label}.html")
+            show.say(f"the report of {one.deployment.label}: {page}, and {_write(page, one.answer)}")
+    finish(replies)
+
+
+def _document(conn: Connection, period: Mapping[str, Any]) -> dict[str, Any]:
+    return {"deployment": conn.deployment.name, "where": str(conn.deployment), **period}
+
+
+def _write(page: Path, document: Mapping[str, Any], *, through_links: bool = False) -> Path:
+    """Writes a report as a page and, beside it, as a JSON file, whose path it returns."""
+    data = page.with_suffix(".json")
+    pages.write(data, json.dumps(document, ensure_ascii=False, indent=1).encode(), through_links=through_links)
+    pages.write(page, period_page(document).encode(), through_links=through_links)
+    return data
 
 
 def _day(option: str, text: str | None, default: date) -> date:

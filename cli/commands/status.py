@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -14,6 +14,7 @@ from cli.chaos import course, malformed, overview
 from cli.chaos.events import row
 from cli.chaos.switch import describe, who_and_why
 from cli.client.connection import Connection, connection
+from cli.client.everywhere import Table, everywhere, finish
 from cli.client.open_benchmarks import open_fleets, open_runs
 from cli.shared import listings, show, side_by_side, times, watching
 from cli.shared.errors import CliError
@@ -41,6 +42,18 @@ _OPEN = (
     Column("nodes", lambda one: one["nodes"]),
     Column("cost so far", lambda one: money.total(one["cost_so_far"]) if one["cost_so_far"] else None),
 )
+_OVERVIEW = (
+    Column("account", lambda state: state["account"], wide=True),
+    Column("region", lambda state: state["region"], wide=True),
+    Column("chaos", lambda state: describe(state["switch"]).partition(":")[0]),
+    Column("health", lambda state: _part(state, "health", _grade)),
+    Column("units", lambda state: _part(state, "groups", lambda _: overview.in_words(state["units"]))),
+    Column("today", lambda state: _part(state, "events", lambda _: overview.in_words(state["today"]["by_status"]))),
+    Column("verdicts", lambda state: overview.in_words(state["today"]["by_verdict"] or {})),
+    Column("runs", lambda state: _part(state, "runs", len)),
+    Column("fleets", lambda state: _part(state, "fleets", len)),
+    Column("who and why", lambda state: who_and_why(state["switch"])),
+)
 
 
 def status(
@@ -48,6 +61,10 @@ def status(
 ) -> None:
     """Show the state of the deployment: the switch, ticks, today's hits, units, and open runs and fleets."""
     form = listings.form_of(output, as_json)
+    if all_of_them := everywhere(ctx):
+        table = Table(_OVERVIEW, lambda state: [state], ("units", "verdicts"))
+        finish(all_of_them.show(form, lambda conn: _read(conn, times.now()), table=table, watch=watch))
+        return
     conn = connection(ctx)
 
     def tell(state: dict[str, Any]) -> None:
@@ -132,5 +149,15 @@ def _show(state: Mapping[str, Any], form: Form) -> None:
 
 
 def _health(health: Mapping[str, Any]) -> str:
+    help = "" if health["status"] == "ok" else ": `troop doctor` has the commands that help"
+    return _grade(health) + help
+
+
+def _grade(health: Mapping[str, Any]) -> str:
     bad = [check["name"] for check in health["checks"] if check["status"] != "ok"]
-    return str(health["status"]) + (f" ({', '.join(bad)}): `troop doctor` has the commands that help" if bad else "")
+    return str(health["status"]) + (f" ({', '.join(bad)})" if bad else "")
+
+
+def _part(state: Mapping[str, Any], name: str, shown: Callable[[Any], Any]) -> Any:
+    """Returns a part of the state as it is shown; "unknown" if it could not be read."""
+    return "unknown" if name in state["unknown"] else shown(state.get(name))

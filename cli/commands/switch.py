@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cli.chaos import halts
 from cli.chaos.switch import describe, who_and_why
+from cli.client.calls import NOT_STARTED
 from cli.client.connection import Connection, connection
-from cli.shared import show
-from cli.shared.context import confirm
+from cli.client.everywhere import MOST_AT_ONCE, Everywhere, everywhere, finish, merged, tell
+from cli.shared import show, times
+from cli.shared.context import confirm, to_type
 from cli.shared.errors import CliError, Exit
+from cli.shared.listings import Form
 from troop.shared import values
 from troop.shared.formatting import counted
 from troop.shared.outputs import STATE_TABLE
-from troop.shared.state_keys import REAPER_OFF, SCHEDULES_OFF
+from troop.shared.state_keys import HALT_ID, REAPER_OFF, SCHEDULES_OFF
 
 if TYPE_CHECKING:
     from cli.client.deployment import Deployment
@@ -33,6 +37,9 @@ HALT_BY_HAND = (
     """--expression-attribute-values '{":yes": {"BOOL": true}, ":why": {"S": "halted by hand"}}'"""
 )
 """Arguments of ``aws dynamodb update-item``. They remove the caller of the last change, who did not halt."""
+
+_VERIFIED_WITHIN = 10.0
+"""Seconds in which a deployment must say whether a halt without an answer has halted it."""
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
@@ -53,11 +60,46 @@ def unleash(ctx: typer.Context, reason: Reason = None, yes: Yes = False, as_json
 
 def halt(ctx: typer.Context, reason: Reason = None, as_json: AsJson = False) -> None:
     """Stop all chaos at once, even decisions."""
-    _change(connection(ctx), {"halted": True}, reason, as_json)
+    if all_of_them := everywhere(ctx):
+        _halt_all(ctx, all_of_them, reason, as_json)
+    else:
+        _change(connection(ctx), {"halted": True}, reason, as_json)
 
 
-def resume(ctx: typer.Context, reason: Reason = None, yes: Yes = False, as_json: AsJson = False) -> None:
-    """End a halt. Asks first."""
+def _halt_all(ctx: typer.Context, all_of_them: Everywhere, reason: str | None, as_json: bool) -> None:
+    """Halts all deployments with one id. Asks those again whose answer may be lost."""
+    halt_id, why = halts.new_id(times.now()), {"reason": reason} if reason else {}
+    replies = all_of_them.ask(lambda conn: halts.halt(conn.client, halt_id, why), at_once=MOST_AT_ONCE)
+    lost = all_of_them.among([one.deployment.label for one in replies if one.error and one.connection])
+    verified = lost.ask(lambda conn: halts.verify(conn.client, halt_id), _VERIFIED_WITHIN, MOST_AT_ONCE)
+    replies = merged(replies, [one for one in verified if not one.error])
+    tell(Form.JSON if as_json else Form.TABLE, replies, sentence=halts.in_words, halt_id=halt_id)
+    if any(one.answer["outcome"] == "halted" for one in replies if one.answer):
+        show.note(f"`{to_type(ctx, 'resume', '--halt', halt_id)}` ends this halt")
+    for one in replies:
+        if one.error:
+            where = one.connection.deployment if one.connection else None
+            by_hand = f"\n{_by_hand(where)}" if where else f" docs/guides/runbook.md#{NOT_STARTED}"
+            show.note(f"To halt {one.deployment.label} without the API:{by_hand}", style="bold red")
+    finish(replies)
+
+
+def resume(
+    ctx: typer.Context,
+    halt_id: Annotated[
+        str | None, typer.Option("--halt", metavar="ID", help="Only the halt with this id, which `--all halt` printed.")
+    ] = None,
+    reason: Reason = None,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """End a halt. Asks first.
+
+    With --all, ends only the halt of one `troop --all halt`. Any other halt stays, and is listed with who and why.
+    """
+    if all_of_them := everywhere(ctx):
+        _resume_all(all_of_them, halt_id, reason, yes, as_json)
+        return
     conn = connection(ctx)
     if not yes:
         switch = conn.client.switch()
@@ -66,7 +108,33 @@ def resume(ctx: typer.Context, reason: Reason = None, yes: Yes = False, as_json:
         leashed = switch["leashed"]
         show.note("it is leashed: it will decide and record" if leashed else "it is unleashed: it will hit instances")
     confirm(f"Resume {conn.deployment} from its next tick on", yes)
-    _change(conn, {"halted": False}, reason, as_json)
+    _change(conn, {"halted": False} | ({HALT_ID: halt_id} if halt_id else {}), reason, as_json)
+
+
+def _resume_all(all_of_them: Everywhere, halt_id: str | None, reason: str | None, yes: bool, as_json: bool) -> None:
+    """Resumes the deployments that show the id, or the only id that they show.
+
+    Raises:
+        CliError: USAGE, if they show several ids; REFUSED, if they do not show the given one.
+    """
+    replies = all_of_them.ask(lambda conn: halts.standing(conn.client.switch()))
+    halted: dict[str, list[str]] = {}
+    for one in replies:
+        if shown := one.answer and one.answer["switch"].get(HALT_ID):
+            halted.setdefault(shown, []).append(one.deployment.label)
+    if halt_id is None and len(halted) > 1:
+        ids = "; ".join(f"{shown} of {', '.join(labels)}" for shown, labels in halted.items())
+        raise CliError(Exit.USAGE, f"there are several halts of many deployments, choose one with --halt: {ids}")
+    halt_id = halt_id or next(iter(halted), None)
+    if labels := halted.get(halt_id or ""):
+        confirm(f"Resume {', '.join(labels)} from the next tick on, halted by {halt_id}", yes)
+        why = {"reason": reason} if reason else {}
+        resumed = all_of_them.among(labels).ask(lambda conn: halts.resume(conn.client, str(halt_id), why))
+        replies = merged(replies, resumed)
+    tell(Form.JSON if as_json else Form.TABLE, replies, sentence=halts.in_words, halt_id=halt_id)
+    if not labels:
+        show.note(f"no deployment is halted by {halt_id or '`troop --all halt`'}", style="yellow")
+    finish(replies, failed=not labels and halt_id is not None)
 
 
 def _broken(events: Sequence[str]) -> str:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Annotated
+from operator import itemgetter
+from typing import Annotated, Any
 
 import typer
 
 from cli.chaos import banner
 from cli.chaos.why import explain
-from cli.client.connection import connection
+from cli.client.connection import Connection, connection
+from cli.client.everywhere import everywhere, finish
 from cli.shared import show, times
 from cli.shared.errors import CliError, Exit
+from cli.shared.listings import Form
 from troop.shared import values
 
 
@@ -21,12 +24,23 @@ def why(
     day: Annotated[
         str | None, typer.Option(help="YYYY-MM-DD, today or yesterday; by default the unit's last day.")
     ] = None,
-    every: Annotated[bool, typer.Option("--all", "-v", help="Also show the decision of each tick of the day.")] = False,
+    every: Annotated[
+        bool, typer.Option("--ticks", "-v", help="Also show the decision of each tick of the day.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document, with every tick.")] = False,
 ) -> None:
     """Explain in one sentence why a unit was skipped, or the outcome of its hit."""
     requested_day = _day(day)
-    client, now = connection(ctx).client, times.now()
+    now = times.now()
+    if all_of_them := everywhere(ctx, {"--ticks": every}):
+        form = Form.JSON if as_json else Form.TABLE
+
+        def ask(conn: Connection) -> dict[str, Any]:
+            return explain(conn.client, unit, requested_day, now).document()
+
+        finish(all_of_them.show(form, ask, sentence=itemgetter("answer")))
+        return
+    client = connection(ctx).client
     tell_banner = banner.ask(client)
     explanation = explain(client, unit, requested_day, now)
     tell_banner()

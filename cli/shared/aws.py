@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -48,6 +50,10 @@ _INVALID_CODES = frozenset(
     {"InvalidClientTokenId", "UnrecognizedClientException", "SignatureDoesNotMatch", "InvalidAccessKeyId"}
 )
 _DENIED_CODES = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation"})
+
+
+_MAKING = threading.Lock()
+"""Lets one thread at a time read what sessions share; the others then have it."""
 
 
 class Session(botocore.session.Session):
@@ -98,7 +104,7 @@ def make_light_session(
         CliError: NO_CREDENTIALS, EXPIRED_CREDENTIALS or WRONG_REGION.
     """
     with translated_errors():
-        session = Session(profile=profile)
+        session = _session(profile)
         region = region or os.environ.get("AWS_REGION")  # the SDK for Python knows only AWS_DEFAULT_REGION
         if region:
             session.set_config_variable("region", region)
@@ -106,9 +112,23 @@ def make_light_session(
             raise NoCredentialsError
     if not session.region_name:
         raise CliError(Exit.WRONG_REGION, "no AWS region is set: use --region or set AWS_REGION")
-    if not is_local(session) and session.region_name not in known_regions(session):
+    with _MAKING:
+        known = is_local(session) or session.region_name in known_regions(session)
+    if not known:
         _doubt(session)
     return _in_role(session, role, external_id) if role else session
+
+
+def _session(profile: str | None = None) -> Session:
+    session = Session(profile=profile)
+    session.register_component("data_loader", _loader(session.get_config_variable("data_path")))
+    return session
+
+
+@cache
+def _loader(data_path: str | None) -> Any:
+    """Returns what reads AWS's models, for all sessions: each would read and parse the same megabytes."""
+    return botocore.session.create_loader(data_path)
 
 
 def _in_role(own: Session, role: str, external_id: str | None) -> Session:
@@ -128,7 +148,7 @@ def _in_role(own: Session, role: str, external_id: str | None) -> Session:
             "expiry_time": answer["Expiration"].isoformat(),
         }
 
-    session = Session()
+    session = _session()
     session.set_config_variable("region", own.region_name)
     session.role = DeferredRefreshableCredentials(fetch, "assume-role")
     return session
@@ -175,7 +195,8 @@ def client(session: AnySession, service: str, **options: Any) -> Any:
     """Makes a client that gives up in seconds rather than minutes."""
     settings = {"connect_timeout": 5, "read_timeout": 30, "retries": {"max_attempts": 3}, **options}
     create: Any = session.client
-    return create(service, config=Config(**settings))
+    with _MAKING:
+        return create(service, config=Config(**settings))
 
 
 def ca_bundle(session: Session | None = None) -> str | None:

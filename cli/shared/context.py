@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Annotated, Any
 
@@ -16,11 +17,20 @@ _LATER = "cli.options-after-the-command"
 
 @dataclass(frozen=True)
 class Options:
-    """The options that all commands share; None where the environment decides."""
+    """The options that all commands share; None where the environment decides.
+
+    Attributes:
+        everywhere: whether to ask all deployments of a file.
+        deployments: that file.
+        typed: whether somebody typed one of the options that select a single deployment.
+    """
 
     deployment: str = "Troop"
     region: str | None = None
     profile: str | None = None
+    everywhere: bool = False
+    deployments: str | None = None
+    typed: bool = field(default=False, compare=False)
 
 
 Deployment = Annotated[
@@ -28,8 +38,19 @@ Deployment = Annotated[
 ]
 Region = Annotated[str | None, typer.Option(help="AWS region. Default: from the environment or profile.")]
 Profile = Annotated[str | None, typer.Option(help="AWS profile. Default: AWS_PROFILE.")]
-ANYWHERE = "Global options, anywhere: -d/--deployment, --region, --profile."
+All = Annotated[bool, typer.Option("--all", help="Ask every deployment of the file of --deployments.")]
+Deployments = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE", help="A file that lists deployments. Default: TROOP_DEPLOYMENTS, or deployments.yaml."
+    ),
+]
+ANYWHERE = "Global options, anywhere: -d/--deployment, --region, --profile"
 """The line about these options in the help of every command."""
+EVERYWHERE = ("status", "groups", "events", "why", "changes", "report", "doctor", "halt", "resume")
+"""The commands that know ``--all``."""
+_ONE = frozenset({"deployment", "region", "profile"})
+"""The options that select a single deployment."""
 
 
 def shared_params() -> list[Any]:
@@ -46,6 +67,8 @@ def _shared_params() -> tuple[Any, ...]:
         deployment: Annotated[str | None, typer.Option("--deployment", "-d", hidden=True)] = None,
         region: Annotated[str | None, typer.Option(hidden=True)] = None,
         profile: Annotated[str | None, typer.Option(hidden=True)] = None,
+        deployments: Annotated[str | None, typer.Option(hidden=True)] = None,
+        everywhere: Annotated[bool | None, typer.Option("--all", hidden=True)] = None,
     ) -> None: ...
 
     application = typer.Typer(add_completion=False)
@@ -56,24 +79,41 @@ def _shared_params() -> tuple[Any, ...]:
     return tuple(params)
 
 
-def _overrule(ctx: Any, param: Any, value: str | None) -> str | None:
-    """Lets a value after the command's name replace one before it."""
+def _overrule(ctx: Any, param: Any, value: Any) -> Any:
+    """Lets a value after the command's name replace one before it.
+
+    Raises:
+        CliError: USAGE, for ``--all`` with a command that does not know it.
+    """
     if value is not None:
         ctx.meta.setdefault(_LATER, {})[param.name] = value
         if ctx.obj is not None:
-            ctx.obj = replace(ctx.obj, **{param.name: value})
+            ctx.obj = replace(ctx.obj, typed=ctx.obj.typed or param.name in _ONE, **{param.name: value})
+    words = " ".join(ctx.command_path.split()[1:])
+    if param.name == "everywhere" and ctx.obj and ctx.obj.everywhere and words not in EVERYWHERE:
+        known = ", ".join(EVERYWHERE)
+        raise CliError(Exit.USAGE, f"`troop {words}` has no --all, which is of {known}: choose one deployment with -d")
     return value
+
+
+def typed_one(ctx: Any) -> bool:
+    """Checks whether the options before the command's name, as typed, select a single deployment."""
+    return any(ctx.get_parameter_source(name).name == "COMMANDLINE" for name in _ONE)
 
 
 def typed_options(ctx: Any) -> Options:
     """Returns the shared options of a command line that is being completed, when no command has run."""
     outermost = ctx.find_root().params
-    before = {name: outermost[name] for name in ("deployment", "region", "profile") if outermost.get(name)}
-    return Options(**{**before, **ctx.meta.get(_LATER, {})})
+    before = {name: outermost[name] for name in _ONE if outermost.get(name)}
+    later = {name: value for name, value in ctx.meta.get(_LATER, {}).items() if name in _ONE}
+    return Options(**{**before, **later})
 
 
 def to_type(ctx: typer.Context, *words: str) -> str:
-    """Returns a command line for the same deployment: ``troop --region eu-west-1 bench stop ID``."""
+    """Returns a command line for the same deployments: ``troop --region eu-west-1 bench stop ID``."""
+    if ctx.obj.everywhere:
+        file = f" --deployments {shlex.quote(ctx.obj.deployments)}" if ctx.obj.deployments else ""
+        return f"troop {' '.join(words)} --all{file}"
     deployment = "" if ctx.obj.deployment == "Troop" else f" -d {ctx.obj.deployment}"
     region = f" --region {ctx.obj.region}" if ctx.obj.region else ""
     return f"troop{deployment}{region} {' '.join(words)}"

@@ -25,7 +25,7 @@ class Exit(IntEnum):
     WRONG_REGION = 6, "wrong region"
     NO_SUCH_UNIT = 7, "no such unit, group, run or fleet"
     FORBIDDEN = 8, "not allowed by IAM"
-    UNREACHABLE = 9, "the API is unreachable"
+    UNREACHABLE = 9, "the API is unreachable; with `--all`, a deployment does not answer"
     REFUSED = 10, "the API refuses the request"
     CONFLICT = 11, "changed by somebody else in the meantime"
     API_FAILED = 12, "the API failed, or its answer makes no sense"

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cli.shared.context import ANYWHERE
+from cli.shared.context import ANYWHERE, EVERYWHERE
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
-    "": ("troop status", "troop groups --takes-part no"),
+    "": ("troop status", "troop groups --takes-part no", "troop --all status"),
     "status": ("troop status", "troop status --watch 10"),
     "events": (
         "troop events --day yesterday --status UNRECOVERED",
         "troop events --unit web --since 2w -o csv",
         "troop events 2026-11-20#web",
     ),
-    "why": ("troop why web", "troop why web --day yesterday --all"),
+    "why": ("troop why web", "troop why web --day yesterday --ticks"),
     "changes": ("troop changes --since yesterday", "troop changes --unit web -o json"),
     "report": ("troop report --open", "troop report --from 2026-07-01 --to 2026-09-30 -o q3.html"),
     "groups": (
@@ -27,8 +27,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "set": ("troop set web probability=0.5 min_healthy=2", "troop set web calendar="),
     "leash": ("troop leash --reason 'release week'",),
     "unleash": ("troop unleash --reason 'the game day begins'",),
-    "halt": ("troop halt --reason 'incident 4711'",),
-    "resume": ("troop resume --reason 'incident 4711 is over' --yes",),
+    "halt": ("troop halt --reason 'incident 4711'", "troop --all halt --reason 'incident 4711'"),
+    "resume": (
+        "troop resume --reason 'incident 4711 is over' --yes",
+        "troop --all resume --halt 20270120-101500-4f2a91c0",
+    ),
     "terminate": ("troop terminate web-v42", "troop terminate web-v42 --method drain --key drill-7 --yes"),
     "doctor": ("troop doctor", "troop doctor --strict --json"),
     "prove": ("troop prove --list", "troop prove --only runtime --only absent-role"),
@@ -108,4 +111,5 @@ def epilog(words: str) -> str:
     """Returns what follows the help of a command: its examples, and a line about the shared options."""
     examples = EXAMPLES.get(words, ())
     title = ["\b", "Examples:" if len(examples) > 1 else "Example:"] if examples else []  # \b: keep the lines below
-    return "\n".join([*title, *(f"  {line}" for line in examples), "", ANYWHERE])
+    shared = f"{ANYWHERE}, --all, --deployments." if words in EVERYWHERE else f"{ANYWHERE}."
+    return "\n".join([*title, *(f"  {line}" for line in examples), "", shared])

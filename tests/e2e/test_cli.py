@@ -129,7 +129,7 @@ def test_an_opt_out_holds_at_the_next_tick(troop: Command, deployment: Deploymen
     assert "skipped" in output
     assert deployment.tick()["status"] == "SUCCEEDED"
     assert deployment.view.decisions(LEDGER)[0]["reason"] == "opted-out"
-    why = troop("why", LEDGER, "--all")
+    why = troop("why", LEDGER, "--ticks")
     assert "would have been terminated" in why.splitlines()[0]  # by the tick before
     assert "opted out by item until 2099-12-31: month-end closing" in why
     assert why.splitlines()[-1].split()[1:4] == ["1", "opted", "out"]

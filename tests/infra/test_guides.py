@@ -24,6 +24,7 @@ from botocore import xform_name
 from typer.testing import CliRunner
 
 from cli.app import app
+from cli.client import deployments_file
 from cli.forecasts.what_if import FIXED_SALT
 from cli.shared import yaml_files
 from infra import ROOT
@@ -227,8 +228,11 @@ def whole(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("block", YAML, ids=str)
-def test_a_printed_file_or_part_of_one_is_accepted(block: Block) -> None:
+def test_a_printed_file_or_part_of_one_is_accepted(block: Block, tmp_path: Path) -> None:
     part = yaml_files.parse(block.text, str(block))
+    if isinstance(part, dict) and "deployments" in part:
+        (tmp_path / "deployments.yaml").write_text(block.text)
+        assert deployments_file.read(tmp_path / "deployments.yaml")
     own = block.document.parent / "benchmark.yaml"
     known = BenchmarkIn.model_fields.keys() | PhaseIn.model_json_schema()["properties"].keys() | KEYS_OF_FLEETS
     if not isinstance(part, dict) or not part.keys() <= known:

@@ -21,6 +21,7 @@ UNREACHABLE = UnreachableError("connection refused")
 FINE = Answer(200, {"halted": True})
 
 HALT, LEASH = {"halted": True, "reason": "incident"}, {"leashed": True}
+ID = {"halt_id": "20261120-224600-0a1b2c3d"}
 RESUME, UNLEASH, BOTH = {"halted": False}, {"leashed": False}, {"halted": True, "leashed": False}
 
 
@@ -53,7 +54,7 @@ def tries(answer: Answer | Exception, method: str, path: str, body: dict[str, An
         *[
             ("PATCH", "switch", body, dict.fromkeys(("STARVED", "REJECTED", "THROTTLED", "LATE", "DIED"), 6)
              | {"UNREACHABLE": 6})
-            for body in (HALT, LEASH)
+            for body in (HALT, LEASH, HALT | ID, RESUME | ID)
         ],
         *[
             ("PATCH", "switch", body, {"THROTTLED": 6})

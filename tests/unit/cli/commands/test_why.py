@@ -261,7 +261,7 @@ def test_the_last_day_of_a_unit(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("thanksgiving")
-@pytest.mark.parametrize("option", ["--all", "-v"])
+@pytest.mark.parametrize("option", ["--ticks", "-v"])
 def test_every_tick_of_it(run: Run, option: str) -> None:
     result = run("why", "web", "--day", "2026-11-26", option)
     assert result.exit_code == 0

@@ -86,7 +86,6 @@ def make_bench_functions(
             **network.environment(),
             Variable.NODE_PROFILE: profile,
             Variable.NODE_ROLE_ID: nodes.role.role_id,
-            **({Variable.STAGE: settings.stage} if settings.stage else {}),
             **({Variable.DATA_KEY: settings.key} if settings.key else {}),
         },
         seconds=120,

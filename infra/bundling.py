@@ -1,4 +1,4 @@
-"""Bundles the functions' asset and their layers without Docker.
+"""Bundles the functions' asset, their layers and their settings without Docker.
 
 pip installs a layer once for each platform, into ``.build/layers`` under a hash of its requirements and platform.
 Afterwards synth needs no network. ``python -m infra.bundling`` fills that store for both platforms.
@@ -23,6 +23,7 @@ from infra import FUNCTIONS, ROOT, npm
 from infra.byte_code import PYTHON_VERSION, compile_folder
 from infra.store import BUILD, BundlingError, complete_or_absent, remove_stale
 from troop.shared.day_rules import HOLIDAY_LANGUAGE
+from troop.shared.settings import SETTINGS_FILE
 
 LAYERS = {
     "runtime": FUNCTIONS / "requirements.txt",
@@ -35,6 +36,9 @@ CHARTS = {
     "troop/report/echarts.NOTICE": "echarts/NOTICE",
 }
 """Files from npm to add to the code: the reader's browser draws the charts of reports."""
+AGENT = "agent.pyz"
+"""The file of the nodes' agent in the functions' asset."""
+
 _SCRIPT_MODULES = (
     "devices",
     "hdr_live",
@@ -60,7 +64,7 @@ _UNUSED_UTILITIES = (
 SIZE_LIMIT = 31_000_000
 """The most bytes of code and all layers, unzipped, with byte code. It limits cold starts, far below Lambda's 250 MB."""
 
-_SCHEME = "7"
+_SCHEME = "8"
 """A part of every name in the store: increase it when installing, pruning, compiling or archiving changes."""
 _LAMBDA_WHEELS = (
     *("--platform", "manylinux2014_aarch64", "--implementation", "cp"),
@@ -70,10 +74,14 @@ _LAMBDA_WHEELS = (
 
 @dataclass(frozen=True)
 class Bundle:
-    """Folders of what to deploy: the functions' code, and each layer by its name."""
+    """Folders of what to deploy: the functions' code, each layer by its name, and the layer of the settings.
+
+    Code and layers are the same in every stage.
+    """
 
     code: Path
     layers: dict[str, Path]
+    settings: Path
 
 
 def bundle(target: str, deployment_json: str) -> Bundle:
@@ -81,36 +89,45 @@ def bundle(target: str, deployment_json: str) -> Bundle:
 
     Args:
         target: the platform of the layers' wheels and of the byte code.
-        deployment_json: the settings document, placed beside the handlers.
+        deployment_json: the settings document, for a layer of its own.
 
     Raises:
         BundlingError: pip, npm or the compiler failed, or the result is too large.
     """
-    bundled = Bundle(stage_code(deployment_json, target), {name: layer(name, target) for name in LAYERS})
+    layers = {name: layer(name, target) for name in LAYERS}
+    bundled = Bundle(stage_code(target), layers, settings_layer(deployment_json))
     total = size(bundled.code) + sum(size(path) for path in bundled.layers.values())
     if total > SIZE_LIMIT:
         raise BundlingError(f"code and layers are {total:,} bytes unzipped; must be at most {SIZE_LIMIT:,}")
     return bundled
 
 
-def stage_code(deployment_json: str, target: str) -> Path:
-    """Creates the folder of the functions' asset, named by a hash of its content: the compiled package,
-    ``deployment.json`` and the agent of fleets' nodes (``agent.pyz``).
+def stage_code(target: str) -> Path:
+    """Creates the folder of the functions' asset, named by a hash of its content: the compiled package and the agent
+    of fleets' nodes (:data:`AGENT`).
     """
     package, agent = _package(target), _agent()
-    digest = _digest(package.name, deployment_json, agent)
-    folder = BUILD / "functions" / digest
+    folder = BUILD / "functions" / _digest(package.name, agent)
     if not folder.exists():
         with complete_or_absent(folder) as partial:
             shutil.copytree(package, partial, dirs_exist_ok=True)
-            (partial / "deployment.json").write_text(deployment_json, encoding="utf-8")
-            (partial / "agent.pyz").write_bytes(agent)
+            (partial / AGENT).write_bytes(agent)
+    _mark_used(folder)
+    return folder
+
+
+def settings_layer(deployment_json: str) -> Path:
+    """Creates the folder of the settings' layer, named by a hash of its content."""
+    folder = BUILD / "settings" / _digest(deployment_json)
+    if not folder.exists():
+        with complete_or_absent(folder) as partial:
+            _write(partial, {f"python/{SETTINGS_FILE}": deployment_json.encode()})
     _mark_used(folder)
     return folder
 
 
 def _package(target: str) -> Path:
-    """Creates the compiled handlers, their package and :data:`CHARTS`, without the settings, which vary."""
+    """Creates the compiled handlers, their package and :data:`CHARTS`."""
     charts = {name: npm.packages() / path for name, path in CHARTS.items()}
     patterns = ("handlers/*.py", "troop/**/*.py", "troop/report/templates/*", "troop/dashboard/templates/*")
     own = sorted(path for pattern in patterns for path in FUNCTIONS.glob(pattern) if not _is_of_nodes(path))
@@ -132,7 +149,7 @@ def _is_of_nodes(path: Path) -> bool:
 
 def _agent() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        packed = Path(folder) / "agent.pyz"
+        packed = Path(folder) / AGENT
         pack(packed)
         return packed.read_bytes()
 

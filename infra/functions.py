@@ -12,14 +12,16 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra import permissions
-from infra.bundling import archive, bundle
+from infra.bundling import AGENT, archive, bundle
 from infra.byte_code import PYTHON_VERSION
 from infra.keys import data_key
 from infra.logs import make_log_group
 from infra.partitions import in_china, in_govcloud
+from infra.release import release
 from infra.roles import as_listed, drop_depends_on, make_role
 from infra.settings import DeploymentSettings
 from troop.shared.metrics import NAMESPACE
+from troop.shared.release import FUNCTIONS
 from troop.shared.variables import Variable
 
 RUNTIME = lambda_.Runtime.PYTHON_3_14
@@ -34,6 +36,7 @@ class Functions(Construct):
         report_layer: renders HTML.
         by_name: all functions that it has created.
         roles, log_groups: by the function's name.
+        release: the code of all functions.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, settings: DeploymentSettings) -> None:
@@ -45,13 +48,17 @@ class Functions(Construct):
         self.roles: dict[str, iam.Role] = {}
         self.log_groups: dict[str, logs.ILogGroup] = {}
         bundled = bundle(settings.bundle, settings.chaos_json)
-        self._code = lambda_.Code.from_asset(str(archive(bundled.code)))
-        self._runtime_layer, self.api_layer, self.report_layer = (
-            self._layer(name, path=str(archive(bundled.layers[name])), description=description)
+        archives = {name: archive(folder) for name, folder in {FUNCTIONS: bundled.code, **bundled.layers}.items()}
+        self.release = release(archives, bundled.code / AGENT)
+        self._code = lambda_.Code.from_asset(str(archives[FUNCTIONS]))
+        archives["settings"] = archive(bundled.settings)
+        self._runtime_layer, self.api_layer, self.report_layer, self._settings_layer = (
+            self._layer(name, path=str(archives[name]), description=description)
             for name, description in {
                 "runtime": "Required by every function",
                 "api": "Required by the API",
                 "report": "Renders HTML",
+                "settings": "The deployment's settings, read by every function",
             }.items()
         )
 
@@ -80,7 +87,7 @@ class Functions(Construct):
     ) -> lambda_.Function:
         """Creates the function whose handler is ``handlers.NAME.handler``.
 
-        Every function has the layer of the runtime; ``layers`` are further ones.
+        Every function has the layers of the runtime and of the settings; ``layers`` are further ones.
 
         Reserves no concurrency: a new account has so little that any reservation can fail the deployment, and the
         workflow limits its own concurrency.
@@ -101,7 +108,7 @@ class Functions(Construct):
             title,
             handler=f"handlers.{name}.handler",
             code=self._code,
-            layers=[self._runtime_layer, *layers],
+            layers=[self._runtime_layer, *layers, self._settings_layer],
             runtime=RUNTIME,
             architecture=ARCHITECTURE,
             role=as_listed(role),
@@ -112,6 +119,7 @@ class Functions(Construct):
                 "POWERTOOLS_METRICS_NAMESPACE": NAMESPACE,
                 "POWERTOOLS_LOG_LEVEL": "INFO",
                 Variable.DEPLOYMENT.value: cdk.Aws.STACK_NAME,
+                **({Variable.STAGE.value: self._settings.stage} if self._settings.stage else {}),
                 **{name.value: value for name, value in environment.items()},
             },
             log_group=log_group,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 import aws_cdk as cdk
@@ -84,7 +85,7 @@ def make_observers(
     watchdog = functions.make(
         "watchdog",
         permissions.watchdog(targets, data.state, [*data.tables, *runs]),
-        health_environment,
+        {**health_environment, Variable.RELEASE: json.dumps(functions.release.document())},
         seconds=60,
         megabytes=256,
     )

@@ -289,9 +289,10 @@ def widgets(data: Data) -> list[iam.PolicyStatement]:
 def watchdog(
     targets: HealthTargets, state: dynamodb.ITable, tables: Sequence[dynamodb.ITable]
 ) -> list[iam.PolicyStatement]:
-    """Allows checking whether the deployment works, and dropping settled dead letters."""
+    """Allows checking whether the deployment works, dropping settled dead letters, and recording the release."""
     return [
         *health(targets, state),
+        *writes_state(state, "watchdog"),
         allow(["dynamodb:DescribeTable"], *(table.table_arn for table in tables)),
         drops_letters(targets.undelivered),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import cast
 
@@ -183,7 +184,9 @@ class TroopStack(cdk.Stack):
         )
         if settings.dashboards:
             self.dashboards = Dashboards(self, "Dashboards", shown=self._shown(settings))
-        self.template_options.metadata, bus_metadata = metadata(settings)
+        template_metadata, bus_metadata = metadata(settings)
+        release = json.dumps(self.functions.release.document())
+        self.template_options.metadata = {**template_metadata, outputs.RELEASE_METADATA: release}
         for key, text in bus_metadata.items():
             cast(cdk.CfnResource, self.bus.node.default_child).add_metadata(key, text)
         Queries(self, "Queries", functions=self.functions)

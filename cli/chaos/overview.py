@@ -1,4 +1,4 @@
-"""Counts units by state, and describes the ticks, for `troop status`. Pure."""
+"""Counts units by state, and describes the ticks and the release, for `troop status`. Pure."""
 
 from __future__ import annotations
 
@@ -55,6 +55,14 @@ def ticks(health: Mapping[str, Any], now: datetime) -> str:
     last, following = (moments.parse(text) if (text := health.get(key)) else None for key in ("last_tick", "next_tick"))
     times = show.clocks(now, last=last, next=following)
     return "; ".join(filter(None, (*(late or ["on time" if last else "none has come yet"]), times)))
+
+
+def release(health: Mapping[str, Any] | None) -> str:
+    """Returns which release runs, and since when; "" if that is unknown, as with an API of an earlier version."""
+    if not (running := (health or {}).get("release")):
+        return ""
+    commit = f"commit {running['commit'][:12]}" if running["commit"] else "of no commit"
+    return f"{running['version']}, {commit}, since {show.moment(running['since'])}"
 
 
 def strays(health: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -123,7 +123,8 @@ def _show(state: Mapping[str, Any], form: Form) -> None:
     switch, health, today, unknown = state["switch"], state["health"], state["today"], state["unknown"]
     by = who_and_why(switch)
     rows = [
-        ("deployment", f"{state['deployment']} in account {state['account']}, region {state['region']}"),
+        ("deployment", _place(state)),
+        *([("release", release)] if (release := overview.release(health)) else []),
         ("chaos", describe(switch) + (f" ({by})" if by else "")),
         ("health", unknown.get("health") or _health(health)),
         *([("ticks", overview.ticks(health, moments.parse(state["at"])))] if health else []),
@@ -146,6 +147,12 @@ def _show(state: Mapping[str, Any], form: Form) -> None:
         listings.tell(form, _OPEN, opened, {}, drop=("nodes", "began"), title=" ")
     elif state["runs"] is not None and state["fleets"] is not None:
         show.say("no benchmark runs, and no fleet stands")
+
+
+def _place(state: Mapping[str, Any]) -> str:
+    stage = (state["health"] or {}).get("stage")
+    place = f"{state['deployment']} in account {state['account']}, region {state['region']}"
+    return f"{place}, stage {stage}" if stage else place
 
 
 def _health(health: Mapping[str, Any]) -> str:

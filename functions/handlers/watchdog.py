@@ -1,5 +1,5 @@
 """Runs the watchdog: checks the deployment's health on its own schedule, and writes metrics for the alarms. It also
-drops dead letters that have caused their alarm.
+drops dead letters that have caused their alarm, and records which release runs.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     a watchdog that cannot read counts as silent, which raises an alarm.
     """
     _drop_letters()
+    _note_release()
     digest = watchdog.health().check()
     for check in digest.checks:
         if check.status is not health.Grade.OK:
@@ -57,6 +58,14 @@ def _drop_letters() -> None:
     except Exception:
         logger.exception("dead letters could not be read")
     emit_repairs(environment.settings().deployment, Repair.DEAD_LETTER, dropped)
+
+
+def _note_release() -> None:
+    """Records the release. A failure must not stop the watchdog, which tries again at its next call."""
+    try:
+        watchdog.releases().note(environment.release(), environment.now())
+    except Exception:
+        logger.exception("the release was not recorded")
 
 
 def _write_down(letter: Letter) -> None:

@@ -236,6 +236,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | EARLIER_TABLES,
     "WatchdogRole": function_grants("Watchdog")
     | HEALTH
+    | state("release")
     | {grant for name in TABLES for grant in allow(f"<{name}.Arn>", "dynamodb:DescribeTable")}
     | allow("<SchedulesUndelivered.Arn>", *SETTLES),
     "ChaosRole": allow("<Decide.Arn>", "lambda:InvokeFunction")

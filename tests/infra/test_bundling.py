@@ -24,7 +24,7 @@ import pytest
 
 from agent.pack import pack
 from infra import FUNCTIONS, bundling, byte_code, npm
-from infra.bundling import LAYERS, NODE_MODULES, SIZE_LIMIT, archive, bundle, layer, size, stage_code
+from infra.bundling import LAYERS, NODE_MODULES, SIZE_LIMIT, archive, bundle, layer, settings_layer, size, stage_code
 from infra.byte_code import compile_folder
 from infra.store import BundlingError
 from troop.shared.day_rules import HOLIDAY_LANGUAGE
@@ -156,17 +156,16 @@ def test_every_import_is_in_a_layer_the_function_has() -> None:
         assert _imports(source) <= layers | BROUGHT_BY_LAMBDA | own | sys.stdlib_module_names, source
 
 
-def test_the_asset_is_the_handlers_the_package_and_the_settings() -> None:
-    code = stage_code('{"deployment": "Blue"}', "lambda")
+def test_the_asset_is_the_handlers_and_the_package() -> None:
+    code = stage_code("lambda")
     files = {str(path.relative_to(code)) for path in code.rglob("*") if path.is_file()}
     handlers = {f"handlers/{path.name}" for path in (FUNCTIONS / "handlers").glob("*.py")}
     staged = {name for name in files if name.startswith("handlers/") and name.endswith(".py")}
     assert {"handlers/api.py", "handlers/decide.py"} <= handlers == staged
     assert "troop/shared/settings.py" in files
-    assert json.loads((code / "deployment.json").read_text()) == {"deployment": "Blue"}
     drawn = {".html", ".css", ".js", ".LICENSE", ".NOTICE"}  # what pages are made with
     pages = {name for name in files if name.startswith(("troop/report/", "troop/dashboard/"))}
-    assert {Path(name).suffix for name in files - pages} == {".py", ".pyc", ".json", ".pyz"}
+    assert {Path(name).suffix for name in files - pages} == {".py", ".pyc", ".pyz"}
     assert {Path(name).suffix for name in pages} <= {".py", ".pyc", *drawn}
     widgets = {f"troop/dashboard/templates/{name}.html" for name in ("events", "decisions", "units", "unit", "runs")}
     assert widgets <= pages
@@ -174,7 +173,7 @@ def test_the_asset_is_the_handlers_the_package_and_the_settings() -> None:
 
 
 def test_the_asset_leaves_out_what_only_nodes_import() -> None:
-    code = stage_code("{}", "lambda")
+    code = stage_code("lambda")
     names = "|".join(re.escape(part.removesuffix(".py").replace("/", ".")) for part in NODE_MODULES)
     modules = "|".join(Path(part).stem for part in NODE_MODULES if part.startswith("troop/measure/"))
     for part in NODE_MODULES:
@@ -187,22 +186,24 @@ def test_the_asset_leaves_out_what_only_nodes_import() -> None:
 
 
 def test_the_asset_has_the_agent_that_nodes_run(tmp_path: Path) -> None:
-    packed = stage_code("{}", "lambda") / "agent.pyz"
+    packed = stage_code("lambda") / "agent.pyz"
     assert hashlib.sha256(packed.read_bytes()).hexdigest() == pack(tmp_path / "agent.pyz")
     assert "agent/pack.py" not in zipfile.ZipFile(packed).namelist()
 
 
 def test_another_agent_is_another_asset(tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = stage_code("{}", "lambda")
+    before = stage_code("lambda")
     monkeypatch.setattr(bundling, "pack", lambda target: str(target.write_bytes(b"another")))
-    after = stage_code("{}", "lambda")
+    after = stage_code("lambda")
     assert after != before
     assert (after / "agent.pyz").read_bytes() == b"another"
 
 
-def test_the_asset_is_named_by_its_content() -> None:
-    assert stage_code("{}", "lambda") == stage_code("{}", "lambda")
-    assert stage_code("{}", "lambda") != stage_code('{"a": 1}', "lambda")
+def test_settings_change_only_their_own_layer() -> None:
+    blue, green = (bundle("lambda", json.dumps({"deployment": name})) for name in ("Blue", "Green"))
+    assert (blue.code, blue.layers) == (green.code, green.layers)
+    assert blue.settings != green.settings
+    assert json.loads((blue.settings / "python" / "deployment.json").read_text()) == {"deployment": "Blue"}
 
 
 def test_an_archive_has_every_file_in_the_same_bytes_everywhere(store: Path, private_umask: None) -> None:
@@ -222,10 +223,10 @@ def test_an_archive_has_every_file_in_the_same_bytes_everywhere(store: Path, pri
 
 
 def test_old_assets_go_and_the_one_in_use_stays(store: Path) -> None:
-    old, used = stage_code('{"a": 1}', "lambda"), stage_code('{"a": 2}', "lambda")
+    old, used = settings_layer('{"a": 1}'), settings_layer('{"a": 2}')
     for folder in (old, used):
         os.utime(folder, (time.time() - 2 * 24 * 3600,) * 2)
-    assert stage_code('{"a": 2}', "lambda") == used
+    assert settings_layer('{"a": 2}') == used
     assert used.exists()
     assert not old.exists()
 
@@ -323,7 +324,7 @@ def test_installing_twice_gives_the_same_whatever_the_umask(
 
 
 def test_code_is_readable_by_everybody_despite_a_private_umask(compiling_store: Path, private_umask: None) -> None:
-    assert _unreadable(stage_code("{}", "machine")) == []
+    assert _unreadable(stage_code("machine")) == []
 
 
 def _unreadable(folder: Path) -> list[tuple[Path, str]]:
@@ -336,7 +337,7 @@ def test_bundle_of_an_earlier_scheme_is_not_used(store: Path, monkeypatch: pytes
     LAYERS["some"].write_text(f"{pin(wheel(store.parent))}\n")
 
     def archives() -> set[Path]:
-        return {archive(folder) for folder in (stage_code("{}", "machine"), layer("some", "machine"))}
+        return {archive(folder) for folder in (stage_code("machine"), layer("some", "machine"))}
 
     before = archives()
     monkeypatch.setattr(bundling, "_SCHEME", "another")
@@ -384,7 +385,7 @@ def test_all_that_the_functions_import_has_byte_code() -> None:
 def test_python_of_the_functions_runs_the_byte_code(tmp_path: Path) -> None:
     # Without its sources nothing but the byte code can answer, and a Python of another version could not read it.
     asset = tmp_path / "asset"
-    shutil.copytree(stage_code("{}", "lambda") / "troop" / "measure", asset / "measure")
+    shutil.copytree(stage_code("lambda") / "troop" / "measure", asset / "measure")
     for source in asset.rglob("*.py"):
         source.write_text("raise SystemError('compiled anew')")
     (tmp_path / "run.mjs").write_text(
@@ -416,7 +417,7 @@ print(measure.__cached__, measure.__spec__.loader.get_code("measure").co_filenam
 
 @pytest.mark.parametrize("target", ["lambda", "machine"])
 def test_tracebacks_name_the_file_where_lambda_has_it(target: str) -> None:
-    compiled = next((stage_code("{}", target) / "troop" / "shared" / "__pycache__").glob("errors.*.pyc")).read_bytes()
+    compiled = next((stage_code(target) / "troop" / "shared" / "__pycache__").glob("errors.*.pyc")).read_bytes()
     assert b"/var/task/troop/shared/errors.py" in compiled
 
 

@@ -14,6 +14,7 @@ from infra.functions import RUNTIME
 from perf.cold_start import LAYERS_OF
 from tests.infra.cfn import handler_of, in_partition, resources_of, text
 from tests.infra.wired import OWN_FILES, variables_of
+from troop.shared.outputs import RELEASE_METADATA
 from troop.shared.variables import Variable
 
 Template = Mapping[str, Any]
@@ -67,6 +68,8 @@ BESIDE = {"Launch": {Variable.NETWORK_IS_OWN}}
 
 OPTIONAL = {Variable.STAGE, Variable.DATA_KEY}
 """What a function asks for, and is given only in a deployment that has it."""
+
+ALL_HAVE = {"<RuntimeLayer>", "<SettingsLayer>"}
 
 BENCH_LOGS = ("BenchmarksBenchmarkLogs", "BenchmarksTeardownLogs", "BenchmarksFleetLogs")
 
@@ -176,7 +179,11 @@ def test_the_role_is_its_own_and_complete_before_the_function(template: Template
 @pytest.mark.parametrize("name", EXPECTED)
 def test_the_environment_is_what_the_function_and_its_wiring_ask_for(template: Template, name: str) -> None:
     variables = {Variable.DEPLOYMENT, *variables_of(handler_of(name)), *BESIDE.get(name, ())} - OPTIONAL
-    assert text(function(template, name)["Environment"]["Variables"]) == {
+    variables -= {Variable.RELEASE}
+    environment = text(function(template, name)["Environment"]["Variables"])
+    release = environment.pop(Variable.RELEASE, None)
+    assert release == (template["Metadata"][RELEASE_METADATA] if name == "Watchdog" else None)
+    assert environment == {
         "POWERTOOLS_SERVICE_NAME": handler_of(name),
         "POWERTOOLS_METRICS_NAMESPACE": "Troop",
         "POWERTOOLS_LOG_LEVEL": "INFO",
@@ -206,14 +213,16 @@ def test_the_handler_exists(template: Template, name: str) -> None:
 
 def test_who_has_pydantics_layer_and_who_that_of_html(template: Template) -> None:
     layers = {name: set(text(function(template, name)["Layers"])) for name in EXPECTED}
-    assert layers == {name: {"<RuntimeLayer>"} for name in EXPECTED} | {
-        "Api": {"<RuntimeLayer>", "<ApiLayer>"},
-        "Report": {"<RuntimeLayer>", "<ApiLayer>", "<ReportLayer>"},
-        "Start": {"<RuntimeLayer>", "<ApiLayer>"},
-        "Widgets": {"<RuntimeLayer>", "<ReportLayer>"},
+    further = {name: its - ALL_HAVE for name, its in layers.items() if its != ALL_HAVE}
+    assert all(its >= ALL_HAVE for its in layers.values())
+    assert further == {
+        "Api": {"<ApiLayer>"},
+        "Report": {"<ApiLayer>", "<ReportLayer>"},
+        "Start": {"<ApiLayer>"},
+        "Widgets": {"<ReportLayer>"},
     }
     measured = {handler: {f"<{layer.title()}Layer>" for layer in its} for handler, its in LAYERS_OF.items()}
-    assert measured == {handler_of(name): its for name, its in layers.items() if len(its) > 1}, "perf/cold_start.py"
+    assert measured == {handler_of(name): {"<RuntimeLayer>", *its} for name, its in further.items()}, "cold_start.py"
 
 
 def test_a_report_that_fails_is_tried_once_more_and_soon(template: Template) -> None:
@@ -254,7 +263,7 @@ def test_all_functions_share_one_asset(template: Template) -> None:
     assert len({text(function(template, name)["Code"]["S3Key"]) for name in EXPECTED}) == 1
 
 
-@pytest.mark.parametrize("layer", ["RuntimeLayer", "ApiLayer", "ReportLayer"])
+@pytest.mark.parametrize("layer", ["RuntimeLayer", "ApiLayer", "ReportLayer", "SettingsLayer"])
 def test_layers_say_what_they_are_for(template: Template, layer: str) -> None:
     properties = resources_of(template, "AWS::Lambda::LayerVersion")[layer]["Properties"]
     assert properties["CompatibleRuntimes"] == [RUNTIME.name]

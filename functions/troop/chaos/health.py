@@ -18,6 +18,7 @@ from troop.chaos.tick_times import TickSpan, shift
 from troop.shared import moments, zones
 from troop.shared.calendars import Calendar
 from troop.shared.concurrency import Concurrency, needed, quota_request, remedy, shortage
+from troop.shared.release import RunningRelease
 from troop.shared.settings import OLDEST_TICK, Settings
 
 GRACE = OLDEST_TICK + timedelta(minutes=1)
@@ -73,11 +74,13 @@ class Digest:
     Attributes:
         last_tick: when the last tick came; None if none has come, or if this could not be read.
         next_tick: when the next tick is due; None if no window opens within :data:`AHEAD_DAYS`.
+        release: the release that runs; None if it is not recorded yet, or could not be read.
     """
 
     checks: tuple[Check, ...]
     last_tick: datetime | None = None
     next_tick: datetime | None = None
+    release: RunningRelease | None = None
 
     @property
     def status(self) -> Grade:
@@ -131,7 +134,8 @@ def digest(
         *([] if observed.came is None else [_time_zones(observed.came, observed.schedules, calendars, cures)]),
     )
     last = None if isinstance(observed.runs, Unread) else observed.runs.newest
-    return Digest(checks, last, _next_tick(calendars, tick_minutes, now))
+    release = None if isinstance(observed.release, Unread) else observed.release
+    return Digest(checks, last, _next_tick(calendars, tick_minutes, now), release)
 
 
 def _next_tick(calendars: Mapping[str, Calendar], tick_minutes: int, now: datetime) -> datetime | None:

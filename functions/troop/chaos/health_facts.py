@@ -12,6 +12,7 @@ from troop.chaos.self_halt import SelfHalt
 from troop.chaos.strays import StrayRecord
 from troop.chaos.tick_times import TickSpan
 from troop.shared.concurrency import Concurrency
+from troop.shared.release import RunningRelease
 
 FAILURES_OF = timedelta(hours=24)
 """The period in which failures count."""
@@ -99,6 +100,7 @@ class HealthFacts:
         changes: the current periods of the SSM Change Calendars that calendars name; None if not read.
         came: by calendar, the ticks expected on its last business day, and when ticks came around it, to within five
             minutes; None if not read.
+        release: the release that runs; None if not read, or not recorded yet.
     """
 
     schedules: tuple[Schedule, ...] | Unread
@@ -115,3 +117,4 @@ class HealthFacts:
     earlier: tuple[EarlierTable, ...] | Unread | None = None
     changes: tuple[ChangePeriod, ...] | None = None
     came: Mapping[str, tuple[TickSpan, tuple[datetime, ...]]] | Unread | None = None
+    release: RunningRelease | Unread | None = None

@@ -10,6 +10,9 @@ SALT_SECRET = "SaltSecretArn"
 SETTINGS_METADATA = "TroopSettings"
 """The key in the template's metadata for the deployment's settings, as JSON text; its name is the stack's."""
 
+RELEASE_METADATA = "TroopRelease"
+"""The key in the template's metadata for the release, as JSON text."""
+
 OVERRIDES_METADATA = "TroopOverrides"
 """The key in the bus's metadata for the settings that cdk.json did not have: their keys as a JSON list in text.
 

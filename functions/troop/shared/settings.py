@@ -1,7 +1,7 @@
 """Defines the settings that functions use: typed, checked, and the same at synth and in Lambda.
 
-At synth they come from the context of cdk.json. The functions read them from ``deployment.json``, which the deployment
-places beside the handlers, because calendars can exceed the 4 KB limit of environment variables.
+At synth they come from the context of cdk.json. The functions read them from a layer of their own, because calendars
+can exceed the 4 KB limit of environment variables, and the code must be the same in every stage.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from troop.shared import targets, values
 from troop.shared.calendars import Calendar, parse_calendar
 from troop.shared.choice import Choice, parse_choices
 from troop.shared.errors import SettingsError
+
+SETTINGS_FILE = "deployment.json"
+"""The file of a deployment's settings, on the functions' module path."""
 
 PARTICIPATION = ("opt-out", "opt-in")
 OLDEST_TICK = timedelta(minutes=15)
@@ -429,5 +432,5 @@ def refuse_unknown(raw: Mapping[str, Any], known: tuple[str, ...], prefix: str =
 
 
 def load_settings(path: Path) -> Settings:
-    """Reads the settings of this deployment from the ``deployment.json`` beside the handlers."""
+    """Reads the settings of this deployment from :data:`SETTINGS_FILE`."""
     return parse_settings(json.loads(path.read_text(encoding="utf-8")), prefix="")

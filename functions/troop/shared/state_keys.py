@@ -52,6 +52,9 @@ SELF_HALT = "self-halt"
 STRAYS = "stray-items"
 """The stray items of ``GroupTags`` that ticks have found."""
 
+RELEASE = "release"
+"""The release that the deployment runs, and since when."""
+
 BENCH_SCHEDULES = "bench-schedules#"
 """Key ``bench-schedules#<group>``: the set of all schedules of benchmarks in a schedule group, in ``names``."""
 
@@ -109,6 +112,7 @@ WRITERS: dict[str, tuple[str, ...]] = {
     BROKEN: ("check_recovery", "hear", "inject", "sweep"),
     SELF_HALT: ("check_recovery", "hear", "inject", "sweep"),
     STRAYS: ("decide",),
+    RELEASE: ("watchdog",),
     HIT: ("api", "hear", "inject", "request", "sweep", "terminate"),
     REQUEST_KEY: ("api", "request"),
     REPEAT: ("api",),

@@ -12,6 +12,10 @@ class Variable(StrEnum):
 
     DEPLOYMENT = "TROOP_DEPLOYMENT"
     """The function's deployment. Without it failures are logged, but not counted."""
+    STAGE = "TROOP_STAGE"
+    """The deployment's stage; not set without one. Scripts on nodes have it, too."""
+    RELEASE = "TROOP_RELEASE"
+    """The release, as a JSON document of :class:`troop.shared.release.Release`."""
 
     GROUP_TAGS_TABLE = "TROOP_GROUP_TAGS_TABLE"
     EVENTS_TABLE = "TROOP_EVENTS_TABLE"
@@ -67,11 +71,11 @@ class Variable(StrEnum):
     """``true`` if the deployment has created the network, otherwise ``false``."""
     NODE_PROFILE = "TROOP_NODE_PROFILE"
     NODE_ROLE_ID = "TROOP_NODE_ROLE_ID"
-    STAGE = "TROOP_STAGE"
-    """The deployment's stage; not set without one."""
     DATA_KEY = "TROOP_DATA_KEY"
     """The ARN of the deployment's own KMS key; not set without one."""
 
     DEPLOYMENT_FILE = "TROOP_DEPLOYMENT_FILE"
     AGENT_FILE = "TROOP_AGENT_FILE"
-    """Paths of files that are not beside the handlers; the stack does not set them."""
+    """Paths of the settings and of the agent, elsewhere than in the settings' layer and beside the handlers; the stack
+    does not set them.
+    """

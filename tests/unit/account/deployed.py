@@ -21,12 +21,14 @@ from tests.unit.account.account import FRIDAY, OVERDUE, SETTINGS, Account
 from tests.unit.account.fast_moto import calls_are_usual, once
 from troop.shared.aws.clients import client
 from troop.shared.aws.dynamo import typed
+from troop.shared.release import Release
 from troop.shared.tables import RUNS
 from troop.shared.tags import DATA_TAG, DECLINED_TAG, DEPLOYMENT_TAG
 
 REGION = "eu-central-1"
 ROLE = "arn:aws:iam::123456789012:role/role"
 TABLES = ("GroupTags", "Events", "State", "Decisions", "Changes", "Runs")
+RELEASE = Release("0.1.0", "0f" * 20, {"functions": "a1" * 32, "runtime": "b2" * 32})
 NAMES = ("GROUP_TAGS", "EVENTS", "STATE", "DECISIONS", "CHANGES", "RUNS")
 
 
@@ -108,6 +110,7 @@ def deploy(account: Account, monkeypatch: pytest.MonkeyPatch) -> Deployed:
         "TROOP_UNDELIVERED_QUEUE": deployed.queue,
         "TROOP_TICK_MINUTES": "15",
         "TROOP_OTHER_SCHEDULES": "4",
+        "TROOP_RELEASE": json.dumps(RELEASE.document()),
         **{f"TROOP_{name}_TABLE": table for name, table in zip(NAMES, TABLES, strict=True)},
     }
     for name, value in environment.items():

@@ -31,7 +31,7 @@ def launching() -> Launching:
         profile=variable(Variable.NODE_PROFILE),
         role_id=variable(Variable.NODE_ROLE_ID),
         region=ec2.meta.region_name,
-        stage=os.environ.get(Variable.STAGE, ""),
+        stage=environment.stage() or "",
         agent=Path(os.environ.get(Variable.AGENT_FILE, environment.CODE / "agent.pyz")),
         runs=runs(),
         store=cell_store(),

@@ -12,6 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.chaos.aws.account_reads import AccountReads
 from troop.chaos.aws.alarm_reads import AlarmReads
+from troop.chaos.aws.release_table import ReleaseTable
 from troop.chaos.aws.state_table import StateTable
 from troop.chaos.change_calendars import ChangePeriod
 from troop.chaos.health_facts import FAILURES_OF, Children, HealthFacts, Runs, Schedule, Unread
@@ -58,6 +59,7 @@ class HealthReads:
             watchdog.
         changes: reads the current periods of SSM Change Calendars; None for the watchdog.
         deployment: the stack's name, a dimension of its metrics.
+        releases: reads the release that runs; None for the watchdog, which writes it.
     """
 
     scheduler: Any
@@ -75,14 +77,15 @@ class HealthReads:
     spans: Callable[[datetime], Mapping[str, TickSpan]] | None = None
     changes: Callable[[datetime], tuple[ChangePeriod, ...]] | None = None
     deployment: str = ""
+    releases: ReleaseTable | None = None
 
     def observe(self, now: datetime) -> HealthFacts:
         """Reads everything. A part that AWS refuses or does not answer is marked as unread, and does not stop the rest.
 
-        Makes at most 5 calls for schedules, 5 for executions, 1 for each table and 6 others; 6 for alarms; 3 for the
+        Makes at most 5 calls for schedules, 5 for executions, 1 for each table and 7 others; 6 for alarms; 3 for the
         account, 2 for each table of an earlier deployment, and 1 for each calendar and each SSM Change Calendar.
         """
-        alarms, account, spans = self.alarms, self.account, self.spans
+        alarms, account, spans, releases = self.alarms, self.account, self.spans, self.releases
         return HealthFacts(
             schedules=_read(self._schedules),
             runs=_read(lambda: self._runs(now)),
@@ -97,6 +100,7 @@ class HealthReads:
             concurrency=_read(account.concurrency) if account else None,
             earlier=_read(account.earlier.undecided) if account else None,
             changes=self.changes(now) if self.changes else None,
+            release=_read(releases.running) if releases else None,
             came=_read(lambda: self._came(spans(now))) if spans else None,
         )
 

@@ -11,6 +11,7 @@ from troop.chaos.aws.alarm_reads import AlarmReads
 from troop.chaos.aws.change_calendars import read_period
 from troop.chaos.aws.health_reads import CALENDARS_READ, HealthReads
 from troop.chaos.aws.queue import Queue
+from troop.chaos.aws.release_table import ReleaseTable
 from troop.chaos.change_calendars import ChangePeriod, documents
 from troop.chaos.cures import Cures
 from troop.chaos.flows.health import Health, RememberedHealth
@@ -71,6 +72,7 @@ def health_and_alarms() -> RememberedHealth:
         spans=spans,
         changes=_change_periods,
         deployment=settings().deployment,
+        releases=releases(),
     )
     cures = replace(seen.cures, act_now=alarms.act_now, runbook=variable(Variable.RUNBOOK))
     return RememberedHealth(replace(seen, reads=reads, cures=cures))
@@ -79,6 +81,11 @@ def health_and_alarms() -> RememberedHealth:
 def _change_periods(now: datetime) -> tuple[ChangePeriod, ...]:
     named = documents(settings().calendars.values())[:CALENDARS_READ]
     return tuple(read_period(quick_client("ssm"), one, now) for one in named)
+
+
+@cache
+def releases() -> ReleaseTable:
+    return ReleaseTable(quick_client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep)
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -14,13 +14,16 @@ from moto.stepfunctions import stepfunctions_backends
 
 from tests.unit.account.account import FRIDAY, OVERDUE, calls, raising, refusing
 from tests.unit.account.asking import get
-from tests.unit.account.deployed import REGION, TABLES, Deployed, decline, leave
+from tests.unit.account.deployed import REGION, RELEASE, TABLES, Deployed, decline, leave
 from troop.chaos.events import Status
 from troop.chaos.tick_times import AROUND
 from troop.chaos.wiring import health
 from troop.shared import zones
 from troop.shared.aws.clients import client
 from troop.shared.aws.dynamo import typed
+
+
+FRIDAY_MORNING = datetime(2026, 11, 20, 18, tzinfo=UTC)
 
 
 def get_health(again: bool = False) -> dict[str, Any]:
@@ -52,6 +55,16 @@ def test_all_is_well(deployed: Deployed) -> None:
     checks = {c["name"]: (c["value"], c["threshold"]) for c in body["checks"]}
     assert checks["tables"] == (6, 6)
     assert checks["calendars"] == (2, 2)
+
+
+def test_health_names_stage_and_release(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = get_health()
+    assert (body["stage"], body["release"]) == (None, None)
+    monkeypatch.setenv("TROOP_STAGE", "prod")
+    health.releases().note(RELEASE, FRIDAY_MORNING)
+    body = get_health()
+    assert body["stage"] == "prod"
+    assert body["release"] == {**RELEASE.document(), "since": "2026-11-20T18:00:00.000Z"}
 
 
 def test_callers_who_ask_often_get_the_answer_of_the_last_seconds(
@@ -266,10 +279,10 @@ def test_the_cost_is_bounded(deployed: Deployed, monkeypatch: pytest.MonkeyPatch
         checks = {c["name"]: c["value"] for c in get_health()["checks"]}
     assert checks["units-unrecovered"] == 150
     assert checks["ticks-failed"] == 100
-    assert len(operations) <= 5 + 5 + len(TABLES) + 6 + 5 + 1 + 3 + 2
+    assert len(operations) <= 5 + 5 + len(TABLES) + 6 + 5 + 1 + 3 + 2 + 1
     assert sorted(operations) == sorted(
         [
-            *["ListSchedules", "GetQueueAttributes", "GetItem", "GetItem", "GetItem", "BatchGetItem"],
+            *["ListSchedules", "GetQueueAttributes", *["GetItem"] * 4, "BatchGetItem"],
             *["DescribeAlarms", "GetTopicAttributes", "GetAccountSettings", "GetResources"],
             *["ListExecutions"] * 5,
             *["GetMetricStatistics"] * (2 + 2),  # of children, and of each calendar

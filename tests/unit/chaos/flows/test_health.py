@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from handlers import watchdog
 from tests.unit.account.account import CONTEXT, calls, refusing
-from tests.unit.account.deployed import Deployed
+from tests.unit.account.deployed import RELEASE, Deployed
 from troop.chaos.health import Grade
+from troop.chaos.wiring.health import releases
 from troop.shared.aws.clients import client
 from troop.shared.aws.dynamo import typed
+from troop.shared.release import RunningRelease
 
 
 def metrics(capsys: pytest.CaptureFixture[str]) -> dict[str, list[float]]:
@@ -72,3 +75,31 @@ def test_the_watchdog_looks_at_no_alarm(
         assert watchdog.handler({}, CONTEXT) == {"status": "ok", "failing": []}
     assert not {"DescribeAlarms", "GetTopicAttributes"} & set(operations)
     assert metrics(capsys)["FailingChecks"] == [0]
+
+
+def test_the_watchdog_records_since_when_a_release_runs(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = deployed.account.clock
+    first = clock()
+    watchdog.handler({}, CONTEXT)
+    clock.forward(minutes=15)
+    watchdog.handler({}, CONTEXT)
+    assert releases().running() == RunningRelease(RELEASE, first)
+    following = replace(RELEASE, assets={"functions": "0" * 64})
+    monkeypatch.setenv("TROOP_RELEASE", json.dumps(following.document()))
+    watchdog.handler({}, CONTEXT)
+    assert releases().running() == RunningRelease(following, clock())
+
+
+def test_release_that_cannot_be_recorded_does_not_stop_the_watchdog(
+    deployed: Deployed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with calls(monkeypatch, refusing("UpdateItem", "AccessDenied")):
+        assert watchdog.handler({}, CONTEXT) == {"status": "ok", "failing": []}
+    assert releases().running() is None
+
+
+def test_damaged_record_of_the_release_is_written_again(deployed: Deployed) -> None:
+    deployed.account.put("State", typed({"key": "release", "release": "edited"}))
+    assert releases().running() is None
+    watchdog.handler({}, CONTEXT)
+    assert releases().running() == RunningRelease(RELEASE, deployed.account.clock())

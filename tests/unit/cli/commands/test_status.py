@@ -63,6 +63,20 @@ def test_the_state_at_a_glance(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
+    ("commit", "words"), [("1a2b3c4d5e6f" + 28 * "0", "commit 1a2b3c4d5e6f"), (None, "of no commit")]
+)
+def test_stage_and_release_are_shown_with_the_moment_of_deployment(
+    run: Run, api: FakeApi, commit: str | None, words: str
+) -> None:
+    since = "2026-11-18T10:00:00.000Z"
+    assert "release" not in run("status").stdout
+    api.ticks |= {"stage": "prod", "release": {"version": "0.1.0", "commit": commit, "assets": {}, "since": since}}
+    output = run("status").stdout
+    assert f"release     0.1.0, {words}, since 2026-11-18 10:00:00 UTC\n" in output
+    assert ", stage prod\n" in output
+
+
+@pytest.mark.parametrize(
     ("ticks", "finding", "words"),
     [
         ({}, {"detail": "the last tick came at 2026-11-20T14:45:00Z"}, "the last tick came at 2026-11-20 14:45:00 UTC"),

@@ -1,0 +1,50 @@
+"""Describes the release of a checkout: the hashes of what it deploys, and its commit."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from infra import ROOT
+from troop.shared.release import Release
+from troop.shared.version import VERSION
+
+COMMIT = "TROOP_COMMIT"
+"""The environment variable with the commit, for builds outside a checkout, such as those of CodePipeline."""
+
+
+def release(archives: Mapping[str, Path], agent: Path) -> Release:
+    """Returns the release.
+
+    Args:
+        archives: the archives to deploy, by name, without that of the settings.
+        agent: the nodes' agent.
+    """
+    workflows = sorted((ROOT / "statemachines").glob("*.asl.json"))
+    files = {name: (path,) for name, path in archives.items()} | {"agent": (agent,), "workflows": tuple(workflows)}
+    return Release(VERSION, _commit(), {name: _digest(*paths) for name, paths in sorted(files.items())})
+
+
+def _digest(*paths: Path) -> str:
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
+
+
+def _commit() -> str | None:
+    """Returns the commit of the checkout; None for a package, and for a checkout with changes."""
+    if named := os.environ.get(COMMIT):
+        return named
+    lines = [_git(*words) for words in (("rev-parse", "--show-toplevel", "HEAD"), ("status", "--porcelain"))]
+    top, _, commit = (lines[0] or "").partition("\n")
+    is_clean = lines[1] == "" and top and Path(top).resolve() == ROOT.resolve()
+    return commit if is_clean else None
+
+
+def _git(*words: str) -> str | None:
+    try:
+        done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()

@@ -198,7 +198,7 @@ def _chaos_alarms(
         )
     yield AlarmSpec(
         "DeadLetters",
-        "A schedule, or the rule for failed runs, could not deliver a call, or a scheduled start failed at every try.",
+        "A schedule or a rule could not deliver a call or news, or a scheduled start failed at every try.",
         "dead-letters",
         waiting_in(targets.undelivered),
         NOT_BREACHING,

@@ -12,16 +12,19 @@ from typing import Any
 import aws_cdk as cdk
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra import permissions
 from infra.data import Data, make_queue
 from infra.functions import Functions
 from infra.keys import data_key
+from infra.roles import as_listed, make_role
 from troop.chaos.events import Status
-from troop.chaos.notifications import LATER_VERDICTS, NEWS
+from troop.chaos.notifications import LATER_VERDICTS, NEWS, SOURCE
 from troop.shared.state_keys import CHANGE_POINT, SELF_HALT, STRAYS, SWITCH
 from troop.shared.variables import Variable
 
@@ -53,7 +56,15 @@ class Notifications(Construct):
         bus: events.IEventBus,
         functions: Functions,
         weekly_letter: bool,
+        news_bus: str | None,
+        undeliverable: sqs.IQueue,
     ) -> None:
+        """Creates all of it.
+
+        Args:
+            news_bus: ARN of another bus that gets the news, too.
+            undeliverable: gets what EventBridge could not deliver there.
+        """
         super().__init__(scope, construct_id)
         key = data_key(self)
         self.news = sns.Topic(self, "News", enforce_ssl=True, master_key=key)
@@ -106,6 +117,38 @@ class Notifications(Construct):
                 ),
                 filter_criteria=criteria(filters),
             )
+        if news_bus:
+            Forwarding(self, "Forwarding", source=bus, news_bus=news_bus, undeliverable=undeliverable)
+
+
+class Forwarding(Construct):
+    """Sends the news on the deployment's bus to another one. EventBridge tries for a day."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, source: events.IEventBus, news_bus: str, undeliverable: sqs.IQueue
+    ) -> None:
+        super().__init__(scope, construct_id)
+        role = make_role(
+            self,
+            "Role",
+            service="events.amazonaws.com",
+            description="Sends Troop's news to another event bus",
+            statements=[permissions.allow(["events:PutEvents"], news_bus)],
+        )
+        target = targets.EventBus(
+            events.EventBus.from_event_bus_arn(self, "NewsBus", news_bus),
+            role=as_listed(role),
+            dead_letter_queue=undeliverable,
+        )
+        events.Rule(
+            self,
+            "Rule",
+            event_bus=source,
+            description="News for another bus",
+            # Not what other deployments forward to this bus: two that name each other would send it for ever.
+            event_pattern=events.EventPattern(source=[SOURCE], account=[cdk.Aws.ACCOUNT_ID], region=[cdk.Aws.REGION]),
+            targets=[target],
+        )
 
 
 def _steps() -> Iterable[dict[str, Any]]:

@@ -13,7 +13,9 @@ from troop.shared.release import Release
 from troop.shared.version import VERSION
 
 COMMIT = "TROOP_COMMIT"
-"""The environment variable with the commit, for builds outside a checkout, such as those of CodePipeline."""
+"""The environment variable with the commit, for builds outside a checkout, such as those of CodePipeline; empty for
+none.
+"""
 
 
 def release(archives: Mapping[str, Path], agent: Path) -> Release:
@@ -34,8 +36,8 @@ def _digest(*paths: Path) -> str:
 
 def _commit() -> str | None:
     """Returns the commit of the checkout; None for a package, and for a checkout with changes."""
-    if named := os.environ.get(COMMIT):
-        return named
+    if (named := os.environ.get(COMMIT)) is not None:
+        return named or None
     lines = [_git(*words) for words in (("rev-parse", "--show-toplevel", "HEAD"), ("status", "--porcelain"))]
     top, _, commit = (lines[0] or "").partition("\n")
     is_clean = lines[1] == "" and top and Path(top).resolve() == ROOT.resolve()

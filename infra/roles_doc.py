@@ -28,7 +28,10 @@ Template = Mapping[str, Any]
 Grant = tuple[str, str, str, str]
 """``Allow`` or ``Deny``, an action, and texts of the resource and of the condition; no condition is ""."""
 
-WITHOUT_BENCHMARKS: Mapping[str, Any] = {"benchmarks": False}
+WITHOUT_BENCHMARKS: Mapping[str, Any] = {
+    "benchmarks": False,
+    "news_bus": "arn:aws:events:us-east-1:111122223333:event-bus/YOUR-BUS",
+}
 WITH_MORE: Mapping[str, Any] = {
     "allowed_buckets": "your-bucket",
     "allowed_images": "ami-0123456789abcdef0,/your-parameter",
@@ -85,6 +88,7 @@ CHAOS: Mapping[str, tuple[str, str]] = {
     "WatchdogSchedule": ("Schedule of Watchdog", "the same"),
     "SweepSchedule": ("Schedule of Sweep", "the same"),
     "RedriveSchedule": ("Schedule of Notify", "the same"),
+    "NotificationsForwarding": ("Rule for news", "sends them to `troop:news_bus`; only with this setting"),
 }
 """Role -> its name for people, and why it has its permissions."""
 

@@ -85,6 +85,19 @@ def _key(value: Any) -> str | None:
     return value.strip()
 
 
+_BUS = re.compile(r"arn:aws[a-z-]*:events:[a-z0-9-]+:\d{12}:event-bus/(?P<name>[A-Za-z0-9._/-]{1,256})")
+_BUS_ALLOWED = "null, or the ARN of an event bus, such as arn:aws:events:us-east-1:111122223333:event-bus/troop-news"
+
+
+def _bus(value: Any) -> str | None:
+    """Parses the ARN of an event bus, of any account and region."""
+    if value is None or (isinstance(value, str) and value.strip() in ("", "null")):
+        return None
+    if not isinstance(value, str) or not _BUS.fullmatch(value.strip()):
+        raise values.BadValue(_BUS_ALLOWED)
+    return value.strip()
+
+
 _ZONE = re.compile(values.ZONE_NAME)
 _ZONES = (
     f"a whole number from 1 to {MOST_ZONES}, or names of as many availability zones of one region, such as "
@@ -177,6 +190,11 @@ class DeploymentSettings:
     weekly_letter: bool = Setting(Section.OPERATION, False, values.boolean).means(
         "Whether subscribers of [the news topic](../guides/reports.md#the-weekly-letter) get a letter each Monday "
         "at 9:00 in the time zone of the calendar `default`: the terminations and verdicts of the last week, by owner."
+    )
+    news_bus: str | None = Setting(Section.OPERATION, None, _bus).means(
+        "The ARN of an event bus that also gets [the news](../reference/notifications.md), such as one for all "
+        "deployments of your organization; null for none. The bus's policy must admit it "
+        "([more](../guides/organization.md#one-bus-for-the-news-of-all-deployments))."
     )
     daily_cost_alarm: float = Setting(Section.OPERATION, 100, values.number(0.01, 1_000_000)).means(
         "The cost of benchmarks and fleets within a day that turns an alarm on: US dollars, in China yuan. Running "
@@ -299,6 +317,10 @@ def _parse(raw: Mapping[str, Any], prefix: str) -> DeploymentSettings:
     settings = chaos.parse_settings({key: raw[key] for key in chaos.KEYS if key in raw}, prefix)
     parsed = {key: chaos.parse_value(prefix + key, raw.get(key), one.parse) for key, one in DEPLOYMENT_ONLY.items()}
     _check_targets(prefix, settings, parsed["network"])
+    bus = _BUS.fullmatch(parsed["news_bus"] or "")
+    if bus and bus["name"] == settings.deployment:  # such an event would come back to the rule for ever
+        allowed = f"a bus with another name than the deployment's own, {settings.deployment}"
+        raise SettingsError(f"{prefix}news_bus", raw["news_bus"], allowed)
     if parsed["dns_firewall"] and parsed["network"]:
         allowed = f"false with {prefix}network: the deployment does not change your network"
         raise SettingsError(f"{prefix}dns_firewall", raw["dns_firewall"], allowed)

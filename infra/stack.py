@@ -145,6 +145,8 @@ class TroopStack(cdk.Stack):
             bus=self.bus,
             functions=self.functions,
             weekly_letter=settings.weekly_letter,
+            news_bus=settings.news_bus,
+            undeliverable=self.schedules.undelivered,
         )
         bench_data = self.benchmarks.data if self.benchmarks else None
         self.widgets = make_widgets(self.functions, self.data, bench_data)

@@ -101,6 +101,7 @@ class Settings(TypedDict, total=False):
     runbook_url: str
     dashboards: bool
     weekly_letter: bool
+    news_bus: str | None
     daily_cost_alarm: float
     bundle: Literal["auto", "lambda", "machine"]
     key: str | None

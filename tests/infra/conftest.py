@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from aws_cdk import assertions
 from infra import ROOT
 from infra.acknowledgements import check
 from infra.bundling import bundle
+from infra.release import COMMIT
 from infra.settings import read_settings
 from infra.stack import TroopStack
 from infra.store import BUILD
@@ -31,6 +32,7 @@ from tests.patience import PATIENCE
 from troop.shared.errors import SettingsError
 
 CONTEXT: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]
+NEWS_BUS = "arn:aws:events:eu-central-1:111122223333:event-bus/troop-news"
 NOBODY_LISTENS = "http://127.0.0.1:9"
 
 
@@ -45,6 +47,14 @@ class Synthesised:
     def read(self, name: str) -> dict[str, Any]:
         document: dict[str, Any] = json.loads((self.folder / name).read_text())
         return document
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_commit() -> Iterator[None]:
+    """Templates that are stored do not change with a commit that changes no source."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv(COMMIT, "")
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -184,7 +194,7 @@ def inside(synthesised: Callable[..., dict[str, Any]]) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def whole(synthesised: Callable[..., dict[str, Any]]) -> dict[str, Any]:
     """The template of the default settings, with all that settings add to it."""
-    return synthesised(inside_instances=True, under_load=True)
+    return synthesised(inside_instances=True, under_load=True, news_bus=NEWS_BUS)
 
 
 def _synthesise(partial: Path, settings: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.infra.conftest import NEWS_BUS
 from tests.infra.roles_of_benchmarks import API_OF_BENCHMARKS, BENCHMARK_ROLES, watches
 from tests.infra.statements import (
     ACCOUNT,
@@ -206,6 +207,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | allow("<Bus.Arn>", "events:PutEvents")
     | allow("<NotificationsNews>", "sns:Publish")
     | allow("<NotificationsUndelivered.Arn>", "sqs:SendMessage", *SETTLES),
+    "NotificationsForwardingRole": allow(NEWS_BUS, "events:PutEvents"),
     "ApiRole": function_grants("Api")
     | allow("<Events.Arn>", "dynamodb:GetItem", "dynamodb:PutItem")
     | allow("<Events.Arn>/index/by-time", "dynamodb:Query")

@@ -225,6 +225,7 @@ TRUSTED = {
     **{f"Benchmarks{name}Role": "states.amazonaws.com" for name in ("Benchmark", "Teardown", "Fleet")},
     **{f"{name}Role": "states.amazonaws.com" for name in ("Chaos", "OnDemand")},
     "BenchmarksNodesRole": "ec2.<AWS::URLSuffix>",
+    "NotificationsForwardingRole": "events.amazonaws.com",
 }
 """The service that uses a role; Lambda uses the others."""
 OWN_GROUPS = {"BenchmarksScheduledRole": "BenchmarksScheduledGroup", "InjectionsRole": "InjectionsBackstops"}

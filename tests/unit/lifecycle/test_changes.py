@@ -41,6 +41,7 @@ OTHER = {
     "network": NETWORK,
     "zones": "eu-west-1a,eu-west-1b",
     "key": KEY,
+    "news_bus": "arn:aws:events:eu-west-1:111122223333:event-bus/troop-news",
     "tags": '{"CostCenter": "1234"}',
     "allowed_buckets": "my-data,my-logs",
     "allowed_images": "/images/*",

@@ -22,7 +22,6 @@ from troop.shared import zones
 from troop.shared.aws.clients import client
 from troop.shared.aws.dynamo import typed
 
-
 FRIDAY_MORNING = datetime(2026, 11, 20, 18, tzinfo=UTC)
 
 

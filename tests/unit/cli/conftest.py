@@ -142,7 +142,7 @@ class FakeApi:
     log: list[dict[str, Any]] = field(default_factory=list)
     switch: dict[str, Any] = field(default_factory=lambda: {"halted": False, "leashed": True})
     checks: list[dict[str, Any]] = field(default_factory=list)
-    ticks: dict[str, str | None] = field(default_factory=dict)
+    ticks: dict[str, Any] = field(default_factory=dict)
     time_zones: str | None = zones.VERSION
     calls: list[tuple[str, str, Any]] = field(default_factory=list)
     estimate: dict[str, Any] = field(default_factory=lambda: copy.deepcopy(ESTIMATE))

@@ -70,7 +70,8 @@ def test_stage_and_release_are_shown_with_the_moment_of_deployment(
 ) -> None:
     since = "2026-11-18T10:00:00.000Z"
     assert "release" not in run("status").stdout
-    api.ticks |= {"stage": "prod", "release": {"version": "0.1.0", "commit": commit, "assets": {}, "since": since}}
+    release: dict[str, Any] = {"version": "0.1.0", "commit": commit, "assets": {}, "since": since}
+    api.ticks = {**TICKS, "stage": "prod", "release": release}
     output = run("status").stdout
     assert f"release     0.1.0, {words}, since 2026-11-18 10:00:00 UTC\n" in output
     assert ", stage prod\n" in output

@@ -105,6 +105,8 @@ def resume(
         switch = conn.client.switch()
         if halt := switch.get("itself"):
             show.note(f"it has halted itself, {who_and_why(switch)}; {_broken(halt['events'])}", style="bold yellow")
+        elif switch["halted"] and (shared := switch.get(HALT_ID)):
+            show.note(f"it is halted with other deployments: `troop resume --all --halt {shared}` resumes all of them")
         leashed = switch["leashed"]
         show.note("it is leashed: it will decide and record" if leashed else "it is unleashed: it will hit instances")
     confirm(f"Resume {conn.deployment} from its next tick on", yes)

@@ -20,7 +20,7 @@ from cli.client.deployment import Deployment
 from cli.client.deployments_file import ListedDeployment
 from cli.shared import context
 from cli.shared.errors import CliError, Exit
-from tests.unit.cli.conftest import ARN, FakeApi, change, event
+from tests.unit.cli.conftest import ARN, FakeApi, Run, change, event
 
 HALT = "20261120-224600-0a1b2c3d"
 SELF = {"at": "2026-11-20T10:00:00.000Z", "why": "3 causes broke units", "events": []}
@@ -331,6 +331,12 @@ class TestHalt:
 
 
 class TestResume:
+    def test_one_that_is_halted_with_others_says_so(self, troop: Troop, run: Run, api: FakeApi) -> None:
+        api.switch |= {"halted": True, "halt_id": HALT}
+        assert f"`troop resume --all --halt {HALT}` resumes all of them" in run("resume", typed="n\n").stderr
+        assert run("resume", "--halt", HALT, "--yes").exit_code == Exit.OK
+        assert api.changes() == [("switch", {"halted": False, "halt_id": HALT})]
+
     def test_only_its_own_halt_ends(self, troop: Troop, cloud: Deployments) -> None:
         cloud.apis["Blog"].switch |= {"halted": True, **BY_ANN}
         _, halt_id = halt(troop)

@@ -10,7 +10,7 @@ export CDK_DISABLE_CLI_TELEMETRY := 1
 # Container images often set it. Then each of hundreds of processes compiles all its imports, and pytest rewrites tests at every run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup browser demo bench first-hour local pictures deploy destroy test duration test-all check style lint openapi constraints audit release unit model infra machines aws_facts e2e local-tests storage faults perf histories cassandra latte agent-boot second-opinions format clean web ring loss workers data-service
+.PHONY: help setup browser demo bench first-hour local pictures deploy promote destroy test duration test-all check style lint openapi constraints audit release unit model infra machines aws_facts e2e local-tests storage faults perf histories cassandra latte agent-boot second-opinions format clean web ring loss workers data-service
 help:  ## list the targets
 	@grep -hE '^[a-z0-9_-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
@@ -42,6 +42,10 @@ deploy: $(TO_DEPLOY)  ## deploy into the account of the current AWS credentials;
 	@$(BIN)/python -m lifecycle.deploy $(call option,stage,$(STAGE)) $(call option,deployment,$(DEPLOYMENT)) $(if $(YES),--yes) \
 		$(call option,adopt,$(ADOPT)) $(if $(UNLEASHED),--unleashed) $(if $(REPAIR),--repair) \
 		$(if $(KEEP),--keep) $(if $(RESET),--reset) $(ARGS)
+
+promote: $(TO_DEPLOY)  ## deploy the release that the stage FROM has run for DAYS business days to the stage TO of deployments.yaml; CHECK=1: only check
+	@$(BIN)/python -m lifecycle.promote $(call option,from,$(FROM)) $(call option,to,$(TO)) $(call option,days,$(DAYS)) \
+		$(call option,deployments,$(DEPLOYMENTS)) $(if $(CHECK),--check) $(if $(YES),--yes) $(if $(KEEP),--keep) $(if $(RESET),--reset)
 
 destroy: $(TO_DEPLOY)  ## remove the deployment from that account; lists what stays, and asks for confirmation; PURGE=1 removes that too
 	@$(BIN)/python -m lifecycle.destroy $(call option,stage,$(STAGE)) $(call option,deployment,$(DEPLOYMENT)) $(call option,confirm,$(CONFIRM)) $(if $(PURGE),--purge)

@@ -23,6 +23,7 @@ from infra import FUNCTIONS, ROOT, npm
 from infra.byte_code import PYTHON_VERSION, compile_folder
 from infra.store import BUILD, BundlingError, complete_or_absent, remove_stale
 from troop.shared.day_rules import HOLIDAY_LANGUAGE
+from troop.shared.release import FUNCTIONS_ASSET
 from troop.shared.settings import SETTINGS_FILE
 
 LAYERS = {
@@ -82,6 +83,10 @@ class Bundle:
     code: Path
     layers: dict[str, Path]
     settings: Path
+
+    def archives(self) -> dict[str, Path]:
+        """Returns the archives of code and layers, by name."""
+        return {name: archive(folder) for name, folder in {FUNCTIONS_ASSET: self.code, **self.layers}.items()}
 
 
 def bundle(target: str, deployment_json: str) -> Bundle:

@@ -21,7 +21,7 @@ from infra.release import release
 from infra.roles import as_listed, drop_depends_on, make_role
 from infra.settings import DeploymentSettings
 from troop.shared.metrics import NAMESPACE
-from troop.shared.release import FUNCTIONS
+from troop.shared.release import FUNCTIONS_ASSET
 from troop.shared.variables import Variable
 
 RUNTIME = lambda_.Runtime.PYTHON_3_14
@@ -48,9 +48,9 @@ class Functions(Construct):
         self.roles: dict[str, iam.Role] = {}
         self.log_groups: dict[str, logs.ILogGroup] = {}
         bundled = bundle(settings.bundle, settings.chaos_json)
-        archives = {name: archive(folder) for name, folder in {FUNCTIONS: bundled.code, **bundled.layers}.items()}
+        archives = bundled.archives()
         self.release = release(archives, bundled.code / AGENT)
-        self._code = lambda_.Code.from_asset(str(archives[FUNCTIONS]))
+        self._code = lambda_.Code.from_asset(str(archives[FUNCTIONS_ASSET]))
         archives["settings"] = archive(bundled.settings)
         self._runtime_layer, self.api_layer, self.report_layer, self._settings_layer = (
             self._layer(name, path=str(archives[name]), description=description)

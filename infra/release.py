@@ -1,14 +1,20 @@
-"""Describes the release of a checkout: the hashes of what it deploys, and its commit."""
+"""Describes the release of a checkout: the hashes of what it deploys, and its commit.
+
+``python -m infra.release`` builds it into the store of :mod:`infra.bundling`, and prints it.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from infra import ROOT
+from infra.bundling import AGENT, bundle
 from troop.shared.release import Release
 from troop.shared.version import VERSION
 
@@ -50,3 +56,13 @@ def _git(*words: str) -> str | None:
     except (OSError, subprocess.CalledProcessError):
         return None
     return done.stdout.strip()
+
+
+def main() -> None:
+    """Builds the release for Lambda, and prints it as JSON."""
+    bundled = bundle("lambda", "{}")
+    sys.stdout.write(json.dumps(release(bundled.archives(), bundled.code / AGENT).document(), indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

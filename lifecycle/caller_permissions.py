@@ -1,4 +1,4 @@
-"""Lists what `make deploy` and `make destroy` request from AWS with the caller's credentials, and why.
+"""Lists what `make deploy`, `make promote` and `make destroy` request from AWS with the caller's credentials, and why.
 
 The CDK's roles, which `cdk bootstrap` creates, do all else. docs/guides/organization.md has this as a policy.
 """
@@ -37,6 +37,8 @@ _TAKE_OVER = "to take over the tables of an earlier deployment (not with ADOPT=n
 _ZONES = "to choose the zones of the network for benchmarks (not with troop:benchmarks=false)"
 _QUOTA = "to check the quota of VPCs before one more is created"
 _REMOVED = "to check whether executions still call functions that an update removes"
+_RELEASE = "to check which code a deployment runs (only with `make promote`)"
+_ALARMS = "to check which act-now alarms were on (only with `make promote FROM=...`)"
 _RULES = "to remove rules of other people on the deployment's bus, which cannot be deleted before them"
 _EMPTY = "to empty the buckets of a deployment that retains nothing, and all with PURGE=1"
 _PURGE = "to remove what stays (only with PURGE=1)"
@@ -88,6 +90,10 @@ RIGHTS: Mapping[str, Right] = {
     "ExecuteChangeSet": _right(_TAKE_OVER, "cloudformation:ExecuteChangeSet"),
     "DescribeStackEvents": _right("to print why it failed", "cloudformation:DescribeStackEvents"),
     "DeleteStack": _right("to remove the stack", "cloudformation:DeleteStack"),
+    "GetFunctionConfiguration": _right(_RELEASE, "lambda:GetFunctionConfiguration"),
+    "GetLayerVersionByArn": _right(_RELEASE, "lambda:GetLayerVersion"),
+    "DescribeAlarms": _right(_ALARMS, "cloudwatch:DescribeAlarms"),
+    "DescribeAlarmHistory": _right(_ALARMS, "cloudwatch:DescribeAlarmHistory"),
     "ListRules": _right(_RULES, "events:ListRules"),
     "ListTargetsByRule": _right(_RULES, "events:ListTargetsByRule"),
     "RemoveTargets": _right(_RULES, "events:RemoveTargets"),

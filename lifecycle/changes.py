@@ -94,6 +94,15 @@ def confirm_changes(
         raise CliError(Exit.NOT_CONFIRMED, f"the name is not {name}: nothing was changed")
 
 
+def say_differences(label: str, there: Record, new: Record) -> None:
+    """Prints the settings that differ from those of another deployment."""
+    differing = [change for change in changes(there, new, ()) if change.key != STAGE]
+    say(f"Settings that differ from {label}:" if differing else f"All settings are those of {label}.")
+    for change in differing:
+        for name, before, after in change.rows():
+            say(f"  {name}: {before} there, {after} here")
+
+
 def _no_record(name: str) -> str:
     return f"the template of {name} has no record of its settings"
 

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,19 +36,30 @@ _ZONES = f"{PREFIX}zones"
 _FUNCTION = "AWS::Lambda::Function"
 
 
-def deploy(args: argparse.Namespace) -> None:
-    """Deploys, with all checks before the confirmation."""
+Vet = Callable[[Mapping[str, Any]], None]
+"""Refuses a template that must not be deployed, by a CliError."""
+
+
+def deploy(
+    args: argparse.Namespace, session: boto3.Session | None = None, vet: Vet | None = None, *, check: bool = False
+) -> None:
+    """Deploys, with all checks before the confirmation.
+
+    Args:
+        session: the account and region; by default those of the environment.
+        vet: a further check.
+        check: whether to end before the confirmation.
+    """
     with tempfile.TemporaryDirectory(prefix="troop-") as assembly:
-        _deploy(args, Path(assembly))
+        _deploy(args, Path(assembly), session or aws.make_session(None, None), vet, check=check)
 
 
-def _deploy(args: argparse.Namespace, assembly: Path) -> None:
+def _deploy(args: argparse.Namespace, assembly: Path, session: boto3.Session, vet: Vet | None, *, check: bool) -> None:
     in_command = [*args.context, *chosen(args.stage, args.deployment)]
     overrides = [*in_command, *_for_here(args.context)]
     settings = settings_with(overrides, args.deployment)
     _refuse_layers_of_elsewhere(settings)
     name = settings.chaos.deployment
-    session = aws.make_session(None, None)
     with aws.translated_errors():
         caller = aws.client(session, "sts").get_caller_identity()
     stack = find_stack(session, name)
@@ -79,6 +90,8 @@ def _deploy(args: argparse.Namespace, assembly: Path) -> None:
     refuse_unusable_key(session, settings)
     warn_of_account(session, settings.chaos, new=new)
     template = _synthesise(session, name, overrides, assembly)
+    if vet:
+        vet(template)
     refuse_while_called(session, there, template)
     adoption = to_adopt(session, settings, template, there, args.adopt, new=new)
     tables = adoption.tables
@@ -93,7 +106,10 @@ def _deploy(args: argparse.Namespace, assembly: Path) -> None:
             "on. YES=1 does not confirm that: add UNLEASHED=1, or start with empty tables with ADOPT=none",
         )
     if not new:
-        confirm_changes(name, deployed, record_in(template), in_command, reset=args.reset, yes=args.yes)
+        confirm_changes(name, deployed, record_in(template), in_command, reset=args.reset, yes=args.yes or check)
+    if check:
+        say("Nothing was changed: this was a check.")
+        return
     bootstrap = bootstrap_missing(session, caller["Account"], assembly, name)
     if bootstrap:
         say("This account and region are not bootstrapped for the CDK (a bucket and roles). This command runs first:")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,7 @@ def settings_with(overrides: Sequence[str], deployment: str | None = None) -> De
 
 
 def cdk(session: boto3.Session, *arguments: str, quiet: bool = False) -> None:
-    """Runs the project's CDK CLI with the session's region and this process's credentials.
+    """Runs the project's CDK CLI with the session's region and credentials.
 
     Args:
         quiet: print its output only if it fails.
@@ -74,6 +74,7 @@ def cdk(session: boto3.Session, *arguments: str, quiet: bool = False) -> None:
         "NODE_NO_WARNINGS": "1",
         SILENT: "1",
     }
+    environment = _with_credentials(environment, session)
     if bundle := os.environ.get("AWS_CA_BUNDLE"):
         environment["NODE_EXTRA_CA_CERTS"] = bundle  # Node's name for it
     done = subprocess.run(
@@ -88,3 +89,19 @@ def cdk(session: boto3.Session, *arguments: str, quiet: bool = False) -> None:
     if done.returncode:
         sys.stderr.write(done.stdout or "")
         raise CliError(Exit.FAILED, f"cdk {arguments[0]} failed ({done.returncode})")
+
+
+def _with_credentials(environment: Mapping[str, str], session: boto3.Session) -> dict[str, str]:
+    """Adds what tells the CDK whose permissions apply: the session's role or profile, if it has its own."""
+    inner: Any = session._session  # boto3 has no public way to it
+    if role := getattr(inner, "role", None):
+        keys = role.get_frozen_credentials()
+        own = {
+            "AWS_ACCESS_KEY_ID": keys.access_key,
+            "AWS_SECRET_ACCESS_KEY": keys.secret_key,
+            "AWS_SESSION_TOKEN": keys.token,
+        }
+        profiles = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE")
+        others = {name: value for name, value in environment.items() if name not in profiles}
+        return others | own
+    return {**environment, **({"AWS_PROFILE": inner.profile} if inner.profile else {})}

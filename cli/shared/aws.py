@@ -84,11 +84,13 @@ if TYPE_CHECKING:
     AnySession = Session | boto3.Session
 
 
-def make_session(profile: str | None, region: str | None) -> boto3.Session:
+def make_session(
+    profile: str | None, region: str | None, role: str | None = None, external_id: str | None = None
+) -> boto3.Session:
     """Makes a session as :func:`make_light_session` does, of boto3."""
     import boto3
 
-    return boto3.Session(botocore_session=make_light_session(profile, region))
+    return boto3.Session(botocore_session=make_light_session(profile, region, role, external_id))
 
 
 def make_light_session(
@@ -285,6 +287,9 @@ _PREFIXES = {
     "GetProducts": "pricing",
     "GetRole": "iam",
     "DescribeKey": "kms",
+    "GetFunctionConfiguration": "lambda",
+    "GetLayerVersionByArn": "lambda",
+    "DescribeAlarmHistory": "cloudwatch",
     "DescribeStateMachine": "states",
     "ListExecutions": "states",
     "ListRules": "events",
@@ -305,6 +310,7 @@ _SPELLED = {
     "ListObjectVersions": "ListBucketVersions",
     "DeleteObjects": "DeleteObjectVersion",
     "HeadObject": "GetObject",
+    "GetLayerVersionByArn": "GetLayerVersion",
 }
 """IAM actions of operations whose names differ."""
 

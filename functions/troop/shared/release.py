@@ -9,7 +9,7 @@ from typing import Any
 
 from troop.shared import codec
 
-FUNCTIONS = "functions"
+FUNCTIONS_ASSET = "functions"
 """The asset of all functions; it contains the agent of nodes."""
 
 

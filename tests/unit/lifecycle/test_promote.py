@@ -81,9 +81,9 @@ def run(tmp_path: Path) -> Promote:
     (tmp_path / "deployments.yaml").write_text(FILE)
 
     def run(before: str | None = "staging", to: str = "prod", days: int = 2, **options: bool) -> None:
-        given = {"check": False, "yes": True, "keep": False, "reset": False, **options}
+        chosen = {"check": False, "yes": True, "keep": False, "reset": False, **options}
         file = str(tmp_path / "deployments.yaml")
-        promote.promote(argparse.Namespace(before=before, to=to, days=days, deployments=file, **given))
+        promote.promote(argparse.Namespace(before=before, to=to, days=days, deployments=file, **chosen))
 
     return run
 

@@ -30,13 +30,13 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         return dict(Template.from_stack(runpy.run_path(str(EXAMPLE / "pipeline.py"))["stack"]).to_json())
 
 
-def resources(pipeline: Mapping[str, Any], kind: str) -> dict[str, Any]:
+def properties(pipeline: Mapping[str, Any], kind: str) -> dict[str, Any]:
     return {name: one["Properties"] for name, one in pipeline["Resources"].items() if one["Type"] == kind}
 
 
 def stages_of(pipeline: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """The actions of each stage, in their order."""
-    (one,) = resources(pipeline, "AWS::CodePipeline::Pipeline").values()
+    (one,) = properties(pipeline, "AWS::CodePipeline::Pipeline").values()
     return {s["Name"]: sorted(s["Actions"], key=lambda action: action["RunOrder"]) for s in one["Stages"]}
 
 
@@ -85,7 +85,7 @@ def test_projects_may_only_assume_the_roles_of_their_stages(pipeline: dict[str, 
     roles = {stage: sorted({str(one.role) for one in LISTED if one.stage == stage}) for stage in ("staging", "prod")}
     assert all(roles.values())
     assumed = {}
-    for policy in resources(pipeline, "AWS::IAM::Policy").values():
+    for policy in properties(pipeline, "AWS::IAM::Policy").values():
         (role,) = policy["Roles"]
         for statement in policy["PolicyDocument"]["Statement"]:
             resources = statement["Resource"] if isinstance(statement["Resource"], list) else [statement["Resource"]]
@@ -96,11 +96,11 @@ def test_projects_may_only_assume_the_roles_of_their_stages(pipeline: dict[str, 
 
 
 def test_artifacts_are_private_encrypted_and_expire(pipeline: dict[str, Any]) -> None:
-    (bucket,) = resources(pipeline, "AWS::S3::Bucket").values()
+    (bucket,) = properties(pipeline, "AWS::S3::Bucket").values()
     assert all(bucket["PublicAccessBlockConfiguration"].values())
     assert bucket["LifecycleConfiguration"]["Rules"][0]["ExpirationInDays"] == 90
     assert "AES256" in text(json.dumps(bucket["BucketEncryption"]))
-    assert not resources(pipeline, "AWS::KMS::Key")
+    assert not properties(pipeline, "AWS::KMS::Key")
 
 
 @pytest.mark.parametrize(

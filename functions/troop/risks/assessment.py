@@ -18,12 +18,14 @@ class Survey:
 
     Attributes:
         at: the moment of the reading.
-        subjects: all subjects by kind. A kind is missing if its subjects could not be listed.
+        subjects: the subjects by kind, as far as they could be listed.
+        partial: the kinds of which some may be missing.
         unread: what could not be read, or not completely, in sentences.
     """
 
     at: datetime
     subjects: Mapping[Subject, Sequence[Any]]
+    partial: frozenset[Subject] = frozenset()
     unread: tuple[str, ...] = ()
 
 
@@ -48,13 +50,13 @@ class Assessment:
     Attributes:
         findings: in the order of the rules, then of the subjects.
         unknown: why a rule could not decide, by rule and subject.
-        unlisted: the kinds whose subjects could not be listed.
+        partial: see :class:`Survey`.
     """
 
     at: datetime
     findings: tuple[Finding, ...]
     unknown: Mapping[Key, str] = field(default_factory=dict)
-    unlisted: frozenset[Subject] = frozenset()
+    partial: frozenset[Subject] = frozenset()
 
 
 def assess(survey: Survey, rules: Sequence[Rule] = RULES) -> Assessment:
@@ -68,4 +70,4 @@ def assess(survey: Survey, rules: Sequence[Rule] = RULES) -> Assessment:
                     findings.append(Finding(rule, subject.name, subject.owner, hit))
                 case Unknown(why):
                     unknown[rule.name, subject.name] = why
-    return Assessment(survey.at, tuple(findings), unknown, frozenset(Subject) - survey.subjects.keys())
+    return Assessment(survey.at, tuple(findings), unknown, survey.partial)

@@ -25,8 +25,7 @@ class Setup:
         least, most: its capacity's limits, in the group's capacity units.
         health_checks: ``EC2``, ``EBS``, ``ELB`` or ``VPC_LATTICE``.
         grace: the seconds for which a new instance may fail these checks.
-        template: the id of its launch template; "" for a launch configuration.
-        version: of the template: a number, ``$Latest`` or ``$Default``.
+        templates: the ids of its launch templates, each with its version: a number, ``$Latest`` or ``$Default``.
         types: the instance types of its mixed instances policy; empty if the template decides, None if attributes do.
         spot: whether the mixed instances policy launches Spot Instances; None without one.
         created: when it was created.
@@ -38,8 +37,7 @@ class Setup:
     most: int = 0
     health_checks: frozenset[str] = frozenset()
     grace: int = 0
-    template: str = ""
-    version: str = ""
+    templates: tuple[tuple[str, str], ...] = ()
     types: frozenset[str] | None = frozenset()
     spot: bool | None = None
 
@@ -130,7 +128,7 @@ class Machine:
 
     Attributes:
         group: its Auto Scaling group; "" for none.
-        keeper: the tag by which a service other than Auto Scaling, or Troop, has it in its care; "" for none.
+        keeper: the AWS service that operates it, or a tag of Troop's own nodes; "" for none.
         template: the id of the launch template it was launched from; "" for none.
     """
 

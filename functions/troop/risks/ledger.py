@@ -11,7 +11,7 @@ from troop.risks.risk import REMEMBERED, Key, Risk
 from troop.risks.rules import BY_NAME
 from troop.risks.signs import signs
 
-UNLISTED = "what this rule is about could not be listed"
+PARTIAL = "it is not among what could be listed"
 
 
 def next_risks(before: Mapping[Key, Risk], assessment: Assessment, failed: Iterable[Event]) -> list[Risk]:
@@ -49,7 +49,7 @@ def _unseen(risk: Risk, assessment: Assessment) -> Risk:
     if risk.gone_since is not None:
         return risk
     rule = BY_NAME.get(risk.rule)  # another version can have more
-    why = assessment.unknown.get(risk.key) or (UNLISTED if rule and rule.subject in assessment.unlisted else "")
+    why = assessment.unknown.get(risk.key) or (PARTIAL if rule and rule.subject in assessment.partial else "")
     return replace(risk, unknown=why) if why else replace(risk, unknown="", gone_since=assessment.at)
 
 

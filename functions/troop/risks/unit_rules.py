@@ -73,7 +73,7 @@ def no_room(unit: Unit) -> Outcome:
 
 
 def latest_template(unit: Unit) -> Outcome:
-    return _groups_where(unit, lambda member: member.setup.version == "$Latest")
+    return _groups_where(unit, lambda member: any(version == "$Latest" for _, version in member.setup.templates))
 
 
 def one_spot_type(unit: Unit) -> Outcome:

@@ -74,7 +74,12 @@ DECISIONS_BY_DAY = Index(
 """The index of a part of a local day, newest first."""
 
 DECISIONS = Table("Decisions", "unit", "tick", indices=(DECISIONS_BY_DAY,), expires="expires_at")
-"""The decisions of each tick about each unit."""
+"""The decisions of each tick about each unit; apart from them, the risks on record."""
+
+RISKS = "\trisks"
+"""The partition of :data:`DECISIONS` with the risks on record: no unit has a control character. Ticks read whole other
+tables, so risks are in none of these.
+"""
 
 CHANGES_BY_TIME = Index("by-time", "schema", numbered=True)
 """The index of the changes of all subjects. All records have the same ``schema``, also those older than the index."""

@@ -80,6 +80,8 @@ class Market:
             "m7g.large": instance_products("m7g.large", "0.1"),
             "gp3": list(GP3),
             "VpcEndpoint": list(ENDPOINTS),
+            "EBS:SnapshotUsage": [product(f"{PREFIX}EBS:SnapshotUsage", "0.054", "GB-Mo")],
+            "PublicIPv4:IdleAddress": [product(f"{PREFIX}PublicIPv4:IdleAddress", "0.005")],
         }
     )
     spot: dict[str, dict[str, str]] = field(
@@ -116,9 +118,10 @@ class Market:
     def _products(self, parameters: dict[str, Any]) -> dict[str, Any]:
         filters = {one["Field"]: one["Value"] for one in parameters["Filters"]}
         assert filters["regionCode"] == "eu-central-1"
-        named = {"instanceType": "AmazonEC2", "volumeApiName": "AmazonEC2", "productFamily": "AmazonVPC"}
-        (name,) = named.keys() & filters.keys()
-        assert parameters["ServiceCode"] == named[name]
+        (name,) = {"instanceType", "volumeApiName", "productFamily", "usagetype"} & filters.keys()
+        is_of_vpc = name == "productFamily" or filters[name].startswith("PublicIPv4")
+        assert parameters["ServiceCode"] == ("AmazonVPC" if is_of_vpc else "AmazonEC2")
+        assert all((one["Type"] == "CONTAINS") == (one["Field"] == "usagetype") for one in parameters["Filters"])
         return {"PriceList": self.products.get(filters[name], [])}
 
     def _quota(self, parameters: dict[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ NOW = datetime(2026, 11, 20, 4, 30, tzinfo=UTC)
 FRESH, OLD = NOW - timedelta(days=10), NOW - timedelta(days=400)
 TARGETS = "arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/web/1"
 
-_SETUP = {"zones", "least", "most", "health_checks", "grace", "template", "version", "types", "spot", "created"}
+_SETUP = {"zones", "least", "most", "health_checks", "grace", "templates", "types", "spot", "created"}
 _GROUP = {"name", "desired", "instances", "tags", "suspended_processes", "target_groups", "lattice_groups"}
 
 
@@ -25,7 +25,7 @@ def member(**values: Any) -> Member:
     """A group of three instances in two zones that is behind no load balancer; ``is_spot``: of the member."""
     its: dict[str, Any] = {"name": "web", "desired": 3, "instances": tuple(Instance(f"i-{n}") for n in "abc")}
     group = Group(**(its | {key: value for key, value in values.items() if key in _GROUP}))
-    setup = Setup(OLD, frozenset({"eu-west-1a", "eu-west-1b"}), 1, 6, frozenset({"EC2"}), 120, "lt-1", "7")
+    setup = Setup(OLD, frozenset({"eu-west-1a", "eu-west-1b"}), 1, 6, frozenset({"EC2"}), 120, (("lt-1", "7"),))
     setup = replace(setup, **{key: value for key, value in values.items() if key in _SETUP})
     beside: dict[str, Any] = {"image": Image("ami-1"), "balancer_zones": {}, "spot": values.get("is_spot", False)}
     beside |= {key: value for key, value in values.items() if key in ("image", "balancer_zones")}

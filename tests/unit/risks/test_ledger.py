@@ -26,9 +26,9 @@ ALONE = member(zones=frozenset({"eu-west-1a"}))
 
 def read(*units: Any, at: datetime = NOW, **others: Any) -> Assessment:
     """The assessment of a survey that lists everything; ``volumes``: None if they could not be listed."""
-    subjects: dict[Subject, Any] = dict.fromkeys(Subject, ()) | {Subject.UNIT: units}
-    subjects[Subject.VOLUME] = others.get("volumes", ())
-    return assess(Survey(at, {kind: some for kind, some in subjects.items() if some is not None}))
+    volumes = others.get("volumes", ())
+    partial = frozenset({Subject.VOLUME}) if volumes is None else frozenset[Subject]()
+    return assess(Survey(at, {Subject.UNIT: units, Subject.VOLUME: volumes or ()}, partial))
 
 
 def after(before: list[Risk], assessment: Assessment, *failed: Event) -> dict[str, Risk]:

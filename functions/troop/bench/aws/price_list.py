@@ -1,4 +1,5 @@
-"""Reads AWS's Price List: the prices of instances, on demand and reserved, of volumes and of endpoints in a region.
+"""Reads AWS's Price List: the prices of instances, on demand and reserved, of volumes, snapshots, endpoints and unused
+addresses in a region.
 
 :func:`troop.bench.money.prices.region_of_list` says which region serves it.
 """
@@ -10,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
+from types import MappingProxyType
 from typing import Any
 
 from troop.bench.definition.money import ZERO, Committed
@@ -19,7 +21,6 @@ _PAGES = 3
 """The most pages of an answer, each of at most 100 products; a type has one, or a few."""
 
 _INSTANCE = re.compile(r"([A-Z0-9]+-)?BoxUsage(:.*)?")
-_ENDPOINT = re.compile(r"([A-Z0-9]+-)?VpcEndpoint-Hours")
 _GIB_IN_MIB = 1024
 _LISTED = {"io1": "piops"}
 """Types of volumes that have another name in the price list."""
@@ -105,16 +106,44 @@ class PriceList:
         Raises:
             ClientError, BotoCoreError: the service does not answer.
         """
-        filters = {"productFamily": "VpcEndpoint", "regionCode": self.region}
-        prices = (
-            _price(product)
-            for product in self._products(filters, "AmazonVPC")
-            if _ENDPOINT.fullmatch(_attribute(product, "usagetype"))
-        )
+        return self._first({"productFamily": "VpcEndpoint"}, "AmazonVPC", "VpcEndpoint-Hours")
+
+    def snapshot(self) -> Priced | None:
+        """Returns the price of a GiB of a snapshot's data for a month; None if the list does not have it.
+
+        Raises:
+            ClientError, BotoCoreError: the service does not answer.
+        """
+        return self._first({}, "AmazonEC2", "EBS:SnapshotUsage", contains=True)
+
+    def idle_address(self) -> Priced | None:
+        """Returns the price of an hour of an unused public IPv4 address; None if the list does not have it.
+
+        Raises:
+            ClientError, BotoCoreError: the service does not answer.
+        """
+        return self._first({}, "AmazonVPC", "PublicIPv4:IdleAddress", contains=True)
+
+    def _first(
+        self, attributes: Mapping[str, str], service: str, usage: str, *, contains: bool = False
+    ) -> Priced | None:
+        """Returns the price of the first product whose usage type is ``usage``, with or without a region's code.
+
+        Args:
+            contains: whether the list is searched for the usage type, as nothing else describes the product.
+        """
+        usages = {"usagetype": usage} if contains else {}
+        products = self._products({**attributes, "regionCode": self.region}, service, usages)
+        exact = re.compile(f"([A-Z0-9]+-)?{re.escape(usage)}")
+        prices = (_price(product) for product in products if exact.fullmatch(_attribute(product, "usagetype")))
         return next((price for price in prices if price is not None and price.amount > 0), None)
 
-    def _products(self, attributes: Mapping[str, str], service: str = "AmazonEC2") -> Iterator[Mapping[str, Any]]:
+    def _products(
+        self, attributes: Mapping[str, str], service: str = "AmazonEC2", parts: Mapping[str, str] = MappingProxyType({})
+    ) -> Iterator[Mapping[str, Any]]:
+        """Yields the products that have all ``attributes``, and whose other attributes contain ``parts``."""
         filters = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in attributes.items()]
+        filters += [{"Type": "CONTAINS", "Field": field, "Value": value} for field, value in parts.items()]
         pages = self.client.get_paginator("get_products").paginate(
             ServiceCode=service, Filters=filters, FormatVersion="aws_v1", PaginationConfig={"PageSize": 100}
         )

@@ -15,8 +15,8 @@ from troop.chaos.decisions import TERMINATE, Decision
 from troop.chaos.events import SCHEMA
 from troop.chaos.units import LONGEST_UNIT_BYTES
 from troop.shared import moments
-from troop.shared.aws.dynamo import typed
-from troop.shared.aws.throttling import WRITES, Sleep, ThrottledError, repeat
+from troop.shared.aws.dynamo import BATCH, batch_write, typed
+from troop.shared.aws.throttling import Sleep
 from troop.shared.aws.transact import ConditionFailed, write
 
 SHARDS = 8
@@ -24,8 +24,6 @@ SHARDS = 8
 about 2,000: a single part would throttle them, and the table with them. The number may grow but never shrink, because a
 day is read in as many parts.
 """
-
-_BATCH = 25
 
 
 def day_shard(day: date, shard: int) -> str:
@@ -94,19 +92,10 @@ class DecisionTable:
         Raises:
             ThrottledError: some are still unprocessed after the last call.
         """
-        for start in range(0, len(decisions), _BATCH):
-            batch = decisions[start : start + _BATCH]
-            self._send([{"PutRequest": {"Item": to_item(d, tick_day, self.retention)}} for d in batch])
-
-    def _send(self, left: list[dict[str, Any]]) -> None:
-        def once() -> None:
-            nonlocal left
-            answer = self.client.batch_write_item(RequestItems={self.table: left})
-            left = answer.get("UnprocessedItems", {}).get(self.table, [])
-            if left:
-                raise ThrottledError("BatchWriteItem", f"{len(left)} decisions of {self.table}")
-
-        repeat(once, WRITES, self.sleep)
+        for start in range(0, len(decisions), BATCH):
+            batch = decisions[start : start + BATCH]
+            writes = [{"PutRequest": {"Item": to_item(d, tick_day, self.retention)}} for d in batch]
+            batch_write(self.client, self.table, writes, self.sleep)
 
     def overrule(self, unit: str, tick: datetime, reason: str, detail: str) -> None:
         """Replaces a tick's decision to terminate by the later refusal. Any other decision, or a missing one, stays as

@@ -31,7 +31,7 @@ def read_groups(autoscaling: Any, names: Sequence[str] | None = None) -> list[Gr
         pages: Iterable[Any] = paginator.paginate(PaginationConfig={"PageSize": 100})
     else:
         pages = (p for some in _batched(names, 50) for p in paginator.paginate(AutoScalingGroupNames=list(some)))
-    return [_group(raw) for page in pages for raw in page["AutoScalingGroups"] if not raw.get("Status")]
+    return [to_group(raw) for page in pages for raw in page["AutoScalingGroups"] if not raw.get("Status")]
 
 
 class BadToken(ValueError):
@@ -52,7 +52,7 @@ def groups_page(autoscaling: Any, limit: int, token: str | None = None) -> tuple
         if token and error.response["Error"]["Code"] in ("InvalidNextToken", "ValidationError"):
             raise BadToken(token) from None
         raise
-    groups = [_group(raw) for raw in answer["AutoScalingGroups"] if not raw.get("Status")]
+    groups = [to_group(raw) for raw in answer["AutoScalingGroups"] if not raw.get("Status")]
     return groups, answer.get("NextToken")
 
 
@@ -63,10 +63,11 @@ def groups_tagged(autoscaling: Any, key: str, tag_values: Iterable[str], pages: 
     read = autoscaling.get_paginator("describe_auto_scaling_groups").paginate(
         Filters=[{"Name": f"tag:{key}", "Values": sorted(tag_values)}], PaginationConfig={"PageSize": 100}
     )
-    return [_group(raw) for page in islice(read, pages) for raw in page["AutoScalingGroups"] if not raw.get("Status")]
+    return [to_group(raw) for page in islice(read, pages) for raw in page["AutoScalingGroups"] if not raw.get("Status")]
 
 
-def _group(raw: dict[str, Any]) -> Group:
+def to_group(raw: dict[str, Any]) -> Group:
+    """Converts Auto Scaling's description of a group."""
     return Group(
         name=raw["AutoScalingGroupName"],
         desired=raw["DesiredCapacity"],

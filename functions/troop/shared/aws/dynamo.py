@@ -10,7 +10,7 @@ from typing import Any
 from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 
 from troop.shared import codec
-from troop.shared.aws.throttling import READS, Sleep, ThrottledError, repeat
+from troop.shared.aws.throttling import READS, WRITES, Sleep, ThrottledError, repeat
 
 
 class _Deserializer(TypeDeserializer):
@@ -95,6 +95,31 @@ def batch_get(
     if left:
         repeat(once, READS, sleep)
     return rows_by_table
+
+
+BATCH = 25
+"""The most writes of :func:`batch_write`: DynamoDB's limit for a call."""
+
+
+def batch_write(client: Any, table: str, writes: Sequence[Mapping[str, Any]], sleep: Sleep = time.sleep) -> None:
+    """Writes items; unprocessed ones are sent again with backoff. Makes one call, unless DynamoDB leaves some.
+
+    Args:
+        writes: at most :data:`BATCH`, each ``{"PutRequest": ...}`` or ``{"DeleteRequest": ...}``.
+
+    Raises:
+        ThrottledError: some are still unprocessed after the last call.
+    """
+    left = list(writes)
+
+    def once() -> None:
+        nonlocal left
+        answer = client.batch_write_item(RequestItems={table: left})
+        left = answer.get("UnprocessedItems", {}).get(table, [])
+        if left:
+            raise ThrottledError("BatchWriteItem", f"{len(left)} items of {table}")
+
+    repeat(once, WRITES, sleep)
 
 
 def jsonable(value: Any) -> Any:

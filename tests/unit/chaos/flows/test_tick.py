@@ -245,7 +245,7 @@ def test_decisions_that_cannot_be_written_are_a_logged_and_counted_failure(
         return {"UnprocessedItems": RequestItems}
 
     monkeypatch.setattr(account.dynamodb, "batch_write_item", nothing)
-    with pytest.raises(ThrottledError, match="BatchWriteItem of 1 decisions of Decisions failed 8 times"):
+    with pytest.raises(ThrottledError, match="BatchWriteItem of 1 items of Decisions failed 8 times"):
         account.decide()
     assert sent == [1] * WRITES.tries
     assert _objects() == []

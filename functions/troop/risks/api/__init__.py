@@ -1,0 +1,1 @@
+"""Defines the API's models and routes of risks."""

@@ -1,0 +1,1 @@
+"""Adapters of risks: the account's resources, prices, and the records."""

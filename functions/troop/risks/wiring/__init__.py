@@ -1,0 +1,1 @@
+"""Creates the adapters and steps of risks from a function's environment."""

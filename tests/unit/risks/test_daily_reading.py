@@ -1,0 +1,201 @@
+"""The daily function: what it reads of an account, by how many calls, and what it records."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from handlers import risks
+from tests.unit.account.account import CONTEXT, Account, Call, calls
+from tests.unit.account.market import Market
+from tests.unit.chaos.build import event, judged
+from troop.chaos.aws.event_items import to_item
+from troop.risks.aws import resource_reads
+from troop.risks.flows import daily_reading
+from troop.risks.reading import Reading
+from troop.risks.risk import Risk
+from troop.risks.wiring.records import risk_table
+from troop.shared.aws.clients import client
+
+
+def run() -> dict[tuple[str, str], Risk]:
+    """Runs the function; returns the risks on record."""
+    risks.handler({}, CONTEXT)
+    return {risk.key: risk for risk in risk_table().all()}
+
+
+def last() -> Reading:
+    reading = risk_table().last()
+    assert reading
+    return reading
+
+
+def refusing(*operations: str) -> Any:
+    def intercept(number: int, operation: str, call: Call) -> Any:
+        if operation in operations:
+            raise ClientError({"Error": {"Code": "UnauthorizedOperation", "Message": "no"}}, operation)
+        return call()
+
+    return intercept
+
+
+def balanced(account: Account, zones: list[str]) -> str:
+    """Creates a load balancer in some zones; returns the ARN of its target group."""
+    elbv2, subnets = client("elbv2"), account.ec2.describe_subnets()["Subnets"]
+    ids = [one["SubnetId"] for one in subnets if one["AvailabilityZone"] in zones]
+    targets = elbv2.create_target_group(Name="web", Protocol="HTTP", Port=80, VpcId=subnets[0]["VpcId"])
+    arn = str(targets["TargetGroups"][0]["TargetGroupArn"])
+    balancer = elbv2.create_load_balancer(Name="web-lb", Subnets=ids)["LoadBalancers"][0]["LoadBalancerArn"]
+    forward = [{"Type": "forward", "TargetGroupArn": arn}]
+    elbv2.create_listener(LoadBalancerArn=balancer, Protocol="HTTP", Port=80, DefaultActions=forward)
+    return arn
+
+
+def test_units_have_the_risks_of_their_groups_and_of_their_policy(account: Account) -> None:
+    account.group("web", tags={"troop:owner": "shop"}, TargetGroupARNs=[balanced(account, ["eu-central-1a"])])
+    account.group("api", 1, HealthCheckType="ELB", HealthCheckGracePeriod=60)
+    account.policy("api", opt_out=True, reason="a migration", stop_alarms=["api-5xx"])
+    client("autoscaling").suspend_processes(AutoScalingGroupName="api", ScalingProcesses=["Launch"])
+    found = run()
+    by_unit = {unit: {rule for rule, subject in found if subject == unit} for unit in ("web", "api")}
+    assert by_unit == {  # moto knows no image
+        "web": {"missing-image", "no-balancer-check", "other-zones", "no-alarm"},
+        "api": {"missing-image", "one-instance", "suspended-process", "endless-opt-out"},
+    }
+    web = found["other-zones", "web"]
+    assert (web.owner, web.evidence, web.first_seen) == ("shop", {"groups": ["web"]}, account.clock())
+    assert found["endless-opt-out", "api"].evidence == {"by": "item", "reason": "a migration"}
+    assert last().subjects["unit"] == 2
+    assert last().unread == ()
+
+
+def test_instances_outside_groups_are_risks_but_not_those_of_groups_and_of_troop(account: Account) -> None:
+    account.group("web")
+    own = [{"ResourceType": "instance", "Tags": [{"Key": "troop:run", "Value": "r"}]}]
+    account.ec2.run_instances(ImageId="ami-12c6146b", MinCount=1, MaxCount=1, TagSpecifications=own)
+    tags = [{"ResourceType": "instance", "Tags": [{"Key": "Owner", "Value": "data"}]}]
+    alone = account.ec2.run_instances(ImageId="ami-12c6146b", MinCount=1, MaxCount=1, TagSpecifications=tags)
+    outside = [risk for (rule, _), risk in run().items() if rule == "outside-groups"]
+    assert [(risk.subject, risk.owner) for risk in outside] == [(alone["Instances"][0]["InstanceId"], "data")]
+
+
+def test_leftovers_have_a_price_for_a_month(account: Account) -> None:
+    volume = account.ec2.create_volume(AvailabilityZone="eu-central-1a", Size=100, VolumeType="gp3", Iops=4000)
+    snapshot = account.ec2.create_snapshot(VolumeId=volume["VolumeId"])["SnapshotId"]
+    address = account.ec2.allocate_address(Domain="vpc")["AllocationId"]
+    fresh = run()
+    assert fresh["unattached-volume", volume["VolumeId"]].evidence["is"] == "100 GiB gp3"
+    prices = {subject: str(risk.monthly.amount) for (_, subject), risk in fresh.items() if risk.monthly}
+    assert prices == {volume["VolumeId"]: "15.52", address: "3.65"}
+    account.clock.forward(days=800)
+    old = run()
+    assert old["old-snapshot", snapshot].evidence["price"] == "at most"
+    assert str(old["old-snapshot", snapshot].monthly) == "Price(amount=Decimal('5.40'), currency='USD')"
+    template = next(risk for (rule, _), risk in old.items() if rule == "unused-template")
+    assert (template.evidence["is"], template.monthly) == ("nodes", None)
+
+
+def test_a_snapshot_of_an_image_and_a_template_of_a_group_are_in_use(account: Account) -> None:
+    account.group("web")
+    account.ec2.create_image(InstanceId=account.instances("web")[0], Name="golden")
+    account.clock.forward(days=800)
+    assert {rule for rule, _ in run()}.isdisjoint({"old-snapshot", "unused-template"})
+
+
+def test_prices_that_cannot_be_read_are_unknown_and_said(account: Account, market: Market) -> None:
+    market.fails["GetProducts"] = "AccessDeniedException"
+    volume = account.ec2.create_volume(AvailabilityZone="eu-central-1a", Size=100, VolumeType="gp3")["VolumeId"]
+    assert run()["unattached-volume", volume].monthly is None
+    assert last().unread == ("prices could not be read: AccessDeniedException",)
+
+
+@pytest.mark.parametrize("settings", [{}], indirect=True)
+def test_a_region_without_a_price_list_says_so(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("troop.risks.wiring.survey.region_of_list", lambda region: None)
+    run()
+    assert last().unread == ("there is no price list for this Region: all prices are unknown",)
+
+
+def test_a_listing_that_is_refused_stops_no_other_and_ends_no_risk(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    volume = account.ec2.create_volume(AvailabilityZone="eu-central-1a", Size=8, VolumeType="gp3")["VolumeId"]
+    account.group("web", TargetGroupARNs=[balanced(account, ["eu-central-1a"])])
+    first = run()
+    account.clock.forward(days=1)
+    with calls(monkeypatch, refusing("DescribeVolumes", "DescribeTargetGroups", "DescribeImages")):
+        second = run()
+    assert last().unread == (
+        "volumes could not be read: UnauthorizedOperation",
+        "images could not be read: UnauthorizedOperation",
+        "target groups could not be read: UnauthorizedOperation",
+        "the account's images could not be read: UnauthorizedOperation",
+    )
+    for key in (("unattached-volume", volume), ("other-zones", "web")):
+        assert second[key] == replace(first[key], unknown=second[key].unknown)
+        assert second[key].unknown
+    assert second["no-alarm", "web"].last_seen == account.clock()
+
+
+def test_a_limit_of_pages_is_said_and_ends_no_risk(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    account.ec2.create_volume(AvailabilityZone="eu-central-1a", Size=8, VolumeType="gp3")
+    first = run()
+    monkeypatch.setattr(resource_reads, "VOLUME_PAGES", 0)
+    assert run().keys() == first.keys()
+    assert last().unread == ("only the first 0 volumes were read",)
+
+
+def test_events_measure_the_boot_and_confirm_what_they_broke_for(account: Account) -> None:
+    account.clock.moment = event().at
+    targets = balanced(account, ["eu-central-1a"])
+    account.group("web", HealthCheckType="ELB", HealthCheckGracePeriod=30, TargetGroupARNs=[targets])
+    assert run()["other-zones", "web"].confirmed == ""
+    account.clock.forward(hours=4)
+    healthy = judged().stages
+    assert healthy
+    stages = replace(healthy, healthy=healthy.healthy[:1])
+    lost = judged(stages=stages, hypothesis=replace(judged().hypothesis, recovery_within=100))  # type: ignore[type-var]
+    account.put("Events", to_item(lost))
+    found = run()
+    assert found["short-grace", "web"].evidence == {"grace s": 30, "boot s": 120.0, "groups": ["web"]}
+    assert found["other-zones", "web"].confirmed == lost.event_id
+    assert found["no-alarm", "web"].confirmed == ""
+
+
+def test_the_worst_risks_are_recorded_and_the_others_counted(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    account.group("web", 1)
+    monkeypatch.setattr(daily_reading, "MOST_RECORDED", 1)
+    account.ec2.create_volume(AvailabilityZone="eu-central-1a", Size=8, VolumeType="gp3")
+    assert {rule for rule, _ in run()} == {"missing-image"}
+    assert last().unrecorded == 3
+
+
+def test_a_reading_makes_few_calls_and_changes_nothing(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("web", "api", "db"):
+        account.group(name, tags={"troop:unit": name})
+    with calls(monkeypatch) as operations:
+        run()
+    made = Counter(operations)
+    writes = {name for name in made if not name.startswith(("Describe", "Query", "Scan", "Get"))}
+    assert writes == {"BatchWriteItem"}
+    assert sum(made.values()) <= 25
+    assert max(count for name, count in made.items() if name.startswith("Describe")) == 2
+
+
+def test_decisions_of_units_do_not_show_risks(account: Account) -> None:
+    account.group("web")
+    run()
+    account.decide()
+    assert [unit for unit in account.decisions() if not unit.isprintable()] == ["\trisks"]
+    items = client("dynamodb").query(
+        TableName="Decisions",
+        IndexName="by-day",
+        KeyConditionExpression="day_shard = :day",
+        ExpressionAttributeValues={":day": {"S": f"{date(2026, 11, 20)}#0"}},
+    )["Items"]
+    assert all(item["unit"]["S"] != "\trisks" for item in items)

@@ -138,6 +138,7 @@ openapi: setup  ## generate from the code: docs/reference, the runbook's tables 
 	@$(BIN)/python -m infra.controls_doc
 	@$(BIN)/python -m infra.alarms_doc
 	@$(BIN)/python -m infra.faults_doc
+	@$(BIN)/python -m infra.risks_doc
 	@$(BIN)/python -m infra.metrics_doc
 	@$(BIN)/python -m infra.notifications_doc
 	@$(BIN)/python -m perf.price --document

@@ -41,7 +41,9 @@ Written = tuple[dynamodb.ITable, Sequence[str]]
 
 
 def warning_specs(
-    api: apigateway.RestApi, busy: Mapping[str, lambda_.IFunction], written: Mapping[str, Written]
+    api: apigateway.RestApi,
+    busy: Mapping[str, lambda_.IFunction],
+    written: Mapping[str, Written],
 ) -> Iterator[AlarmSpec]:
     """Yields the warnings of every deployment.
 

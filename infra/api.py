@@ -24,6 +24,8 @@ ROUTES = (
     "PATCH /groups/{unit}",
     "GET /policies",
     "GET /changes",
+    "GET /risks",
+    "PATCH /risks",
     "GET /switch",
     "PATCH /switch",
     "GET /health",
@@ -79,6 +81,7 @@ GRANTS = (
     Grant(
         "owners", ("PATCH /groups/*",), "setting the policy of any unit, or [of their own](#a-policy-for-an-owner) only"
     ),
+    Grant("operators", ("PATCH /risks",), "exempting from [risks](../guides/risks.md), with a reason and an end"),
     Grant(
         "operators",
         ("PATCH /switch",),

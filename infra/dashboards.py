@@ -39,8 +39,8 @@ MOST_NAMED = 50
 WAITED_FOR = ("decide", "terminate", "sweep", "cell")
 """Functions that a workflow waits for, or with much work in one call. For the API's, API Gateway counts the latency."""
 
-COUNTED = "request"
-"""The function without a curve of its own: "failed steps" counts its failures, and more metrics would cost."""
+COUNTED = ("request", "risks")
+"""The functions without curves of their own: "failed steps" counts their failures, and more metrics would cost."""
 
 TIMED = ("ticks", "teardowns")
 """Workflows that should end well before their timeout."""
@@ -264,7 +264,7 @@ def _operations(shown: Shown) -> list[list[cloudwatch.IWidget]]:
                     *(
                         one.metric_errors(period=_QUARTER, statistic=_SUM, label=f"errors of {name}")
                         for name, one in shown.functions.items()
-                        if name != COUNTED
+                        if name not in COUNTED
                     ),
                     *(
                         one.metric_throttles(period=_QUARTER, statistic=_SUM, label=f"throttled calls of {name}")

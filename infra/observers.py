@@ -1,4 +1,4 @@
-"""Defines the functions that observe the whole deployment: the API's, and the watchdog."""
+"""Defines the functions that observe the whole deployment: the API's, the watchdog, and the reading of risks."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from troop.shared.variables import Variable
 
 @dataclass(frozen=True)
 class Observers:
-    """Functions that check the deployment's health; ``api`` is behind API Gateway."""
+    """Functions that check the deployment's health, and the account's; ``api`` is behind API Gateway."""
 
     api: lambda_.Function
     watchdog: lambda_.Function
+    risks: lambda_.Function
 
     def set_other_schedules(self, number: int) -> None:
         """Passes the number of schedules besides the calendars'. Those are created later, because one of them calls
@@ -89,4 +90,16 @@ def make_observers(
         seconds=60,
         megabytes=256,
     )
-    return Observers(api, watchdog)
+    risks = functions.make(
+        "risks",
+        permissions.risks(data, targets.undelivered),
+        {
+            **data.environment(),
+            Variable.GROUP_TAGS_TABLE: data.group_tags.table_name,
+            Variable.DECISIONS_TABLE: data.decisions.table_name,
+        },
+        seconds=900,
+        megabytes=1024,
+    )
+    watchdog.add_environment(Variable.RISKS_FUNCTION, risks.function_arn)
+    return Observers(api, watchdog, risks)

@@ -1,6 +1,4 @@
-"""Defines schedules that call a function day and night, independent of calendars: most of them every quarter of an
-hour.
-"""
+"""Defines schedules that call a function at all hours, by no calendar: most of them every quarter of an hour."""
 
 from __future__ import annotations
 
@@ -9,6 +7,7 @@ from dataclasses import dataclass, field
 
 import aws_cdk as cdk
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_lambda_destinations as destinations
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
@@ -35,6 +34,9 @@ DUE: Mapping[str, str] = {"due": "<aws.scheduler.scheduled-time>"}
 
 REDRIVE = "cron(12 * * * ? *)"
 """A notification that failed for all hours in which Lambda retries can wait for another hour."""
+
+RISKS = "cron(23 3 * * ? *)"
+"""Once a day, apart from ticks of most calendars: a reading makes many calls of the account."""
 
 LETTER = "cron(0 9 ? * MON *)"
 """In the time zone of the calendar ``default``."""
@@ -63,6 +65,8 @@ class Call:
         tries_again: how often Lambda retries a failed asynchronous call, from any caller: of a function with several
             schedules, that of the first. Zero: the next round comes soon, and finds the open work by itself.
         time_zone: of the expression.
+        reports: whether Lambda puts a call that it gives up into the queue of undelivered calls, which raises an alarm.
+            The function's role needs the permission.
     """
 
     schedule: str
@@ -72,6 +76,7 @@ class Call:
     payload: Mapping[str, str] = field(default_factory=dict)
     tries_again: int = 0
     time_zone: str = "UTC"
+    reports: bool = False
 
 
 class Calls(Construct):
@@ -81,7 +86,9 @@ class Calls(Construct):
         super().__init__(scope, call.schedule)
         if call.function.node.try_find_child("EventInvokeConfig") is None:
             call.function.configure_async_invoke(
-                max_event_age=cdk.Duration.minutes(MINUTES), retry_attempts=call.tries_again
+                max_event_age=cdk.Duration.minutes(MINUTES),
+                retry_attempts=call.tries_again,
+                on_failure=destinations.SqsDestination(schedules.undelivered) if call.reports else None,
             )
         statements = permissions.function_scheduler(call.function, schedules.undelivered)
         role = schedules.role(self, f"Calls Troop's {call.purpose}", statements)

@@ -33,6 +33,7 @@ from troop.shared.tables import (
     EVENTS_BY_OPEN,
     EVENTS_BY_TIME,
     EVENTS_BY_UNIT,
+    RISKS,
     Index,
 )
 from troop.shared.tags import CONSENTS, INSIDE_TAG, UNTOUCHABLE_TAGS
@@ -295,6 +296,33 @@ def watchdog(
         *writes_state(state, "watchdog"),
         allow(["dynamodb:DescribeTable"], *(table.table_arn for table in tables)),
         drops_letters(targets.undelivered),
+    ]
+
+
+def risks(data: Data, undelivered: sqs.IQueue) -> list[iam.PolicyStatement]:
+    """Allows reading the account's groups, load balancers, images and leftovers, with prices; and writing the risks on
+    record, which are apart from decisions. Listings know no resources. Lambda reports calls that it gives up.
+    """
+    return [
+        allow(
+            [
+                "autoscaling:DescribeAutoScalingGroups",
+                "ec2:DescribeAddresses",
+                "ec2:DescribeImages",
+                "ec2:DescribeInstances",
+                "ec2:DescribeLaunchTemplates",
+                "ec2:DescribeSnapshots",
+                "ec2:DescribeVolumes",
+                "elasticloadbalancing:DescribeLoadBalancers",
+                "elasticloadbalancing:DescribeTargetGroups",
+                "pricing:GetProducts",
+            ],
+            "*",
+        ),
+        allow(["dynamodb:Scan"], data.group_tags.table_arn, data.state.table_arn),
+        allow(["dynamodb:Query"], index(data.events, EVENTS_BY_TIME), data.decisions.table_arn),
+        allow(["dynamodb:BatchWriteItem"], data.decisions.table_arn, conditions=_only_items([RISKS])),
+        allow(["sqs:SendMessage"], undelivered.queue_arn),
     ]
 
 

@@ -13,7 +13,7 @@ from infra.functions import Functions
 
 FUNCTIONS = (
     *("decide", "terminate", "check_recovery", "hear", "inject", "sweep"),
-    *("notify", "api", "watchdog", "widgets"),
+    *("notify", "api", "watchdog", "widgets", "risks"),
 )
 BENCHMARK_FUNCTIONS = ("launch", "cell", "fleet", "teardown", "report", "reaper")
 

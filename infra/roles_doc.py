@@ -81,12 +81,18 @@ CHAOS: Mapping[str, tuple[str, str]] = {
         "shows [dashboards](../guides/dashboards.md). It cannot know who views them, "
         "so it reads neither the salt nor results",
     ),
+    "Risks": (
+        "Risks",
+        "lists the account's groups, load balancers, images and leftovers once a day, and records "
+        "[risks](../guides/risks.md) apart from decisions. It changes nothing of the account",
+    ),
     "Watchdog": ("Watchdog", "checks health, and drops undelivered schedules that are settled"),
     "Chaos": ("Workflow", "calls its functions. A Distributed Map runs children of its own machine"),
     "OnDemand": ("Workflow on demand", "carries out what the API has claimed"),
     "Schedules": ("Schedules of calendars", "start the workflow. Only schedules of this deployment's group can"),
     "WatchdogSchedule": ("Schedule of Watchdog", "the same"),
     "SweepSchedule": ("Schedule of Sweep", "the same"),
+    "RisksSchedule": ("Schedule of Risks", "the same"),
     "RedriveSchedule": ("Schedule of Notify", "the same"),
     "NotificationsForwarding": ("Rule for news", "sends them to `troop:news_bus`; only with this setting"),
 }

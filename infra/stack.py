@@ -34,6 +34,7 @@ from infra.periodic_schedules import (
     LETTER,
     REAPER,
     REDRIVE,
+    RISKS,
     SWEEP,
     SWEPT,
     WATCHDOG,
@@ -153,6 +154,8 @@ class TroopStack(cdk.Stack):
         calls = [
             Call("WatchdogSchedule", "watchdog", self.observers.watchdog, WATCHDOG),
             Call("SweepSchedule", "sweep", self.chaos.sweep, SWEEP, SWEPT),
+            # The next round would be a day later.
+            Call("RisksSchedule", "reading of risks", self.observers.risks, RISKS, tries_again=2, reports=True),
         ]
         if self.injections:
             calls.append(Call("FaultsSchedule", "round of open faults", self.injections.inject, FAULTS, DUE))

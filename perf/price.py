@@ -26,6 +26,9 @@ BUSINESS_HOURS = DAYS * 7
 WATCHDOG = 2920
 """Calls a month: every 15 minutes. The sweep between ticks runs as often."""
 
+READINGS = 30
+"""Readings of risks a month."""
+
 PRICES = {
     "transition": (0.025 / 1000, "aws.amazon.com/step-functions/pricing"),
     "metric": (0.30, "aws.amazon.com/cloudwatch/pricing"),
@@ -131,13 +134,15 @@ def month(groups: int, probability: float, recovery: float) -> list[Item]:
         Item("the salt", "secret", 1),
         Item("decisions written, with their index", "write unit", decisions * 2),
         Item("claims and recovery checks written", "write unit", killed * writes),
+        Item("risks written, two for each group", "write unit", READINGS * groups * 2),
         Item("tables read by ticks", "read unit", ticks * (groups / 10)),
         Item("decisions of 90 days stored, 0.7 KB each and 0.4 KB in the index", "stored GB", stored * 1.1),
         Item("their point-in-time recovery", "recoverable GB", stored * 0.7),
         Item("functions: ticks, watchdog, sweeps, redrives", "GB-second", working),
+        Item("functions: the daily reading of risks", "GB-second", READINGS * (10 + 20 * groups / 1000)),
         Item("functions: terminations, recovery checks, notifications", "GB-second", watching),
         Item("functions: other launches of the account, heard", "GB-second", others * 0.1 * 0.25),
-        Item("functions: calls", "call", ticks * 2 + WATCHDOG * 2 + HOURS + others + killed * (2 + calls)),
+        Item("functions: calls", "call", ticks * 2 + WATCHDOG * 2 + HOURS + READINGS + others + killed * (2 + calls)),
         Item("notifications", "event", 2 * killed * 1.5),
         Item("logs", "log GB", (killed * (2 + calls) * 1e-6) + decisions * 0.4e-6),
     ]  # fmt: skip

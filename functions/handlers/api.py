@@ -22,6 +22,7 @@ from troop.bench.flows.run_service import BucketError, OtherRunError
 from troop.chaos.api import changes, decisions, events, groups, health, policies, simian, switch, terminations
 from troop.chaos.api.terminations import without_kind
 from troop.report.api import reports
+from troop.risks.api import risks
 from troop.shared.api.errors import CodedError, message_response
 from troop.shared.api.requests import READS_ITS_OWN, SIGNED, body_problem, caller_of, command_problem
 from troop.shared.api.validation_messages import problem_of
@@ -36,6 +37,7 @@ ROUTES = (
     groups,
     policies,
     changes,
+    risks,
     switch,
     health,
     terminations,

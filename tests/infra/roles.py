@@ -236,6 +236,20 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | allow("*", "lambda:GetAccountSettings")
     | REGISTRATIONS
     | EARLIER_TABLES,
+    "RisksRole": function_grants("Risks")
+    | allow(
+        "*",
+        *("autoscaling:DescribeAutoScalingGroups", "ec2:DescribeAddresses", "ec2:DescribeImages"),
+        *("ec2:DescribeInstances", "ec2:DescribeLaunchTemplates", "ec2:DescribeSnapshots", "ec2:DescribeVolumes"),
+        *("elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTargetGroups"),
+        "pricing:GetProducts",
+    )
+    | allow("<GroupTags.Arn>", "dynamodb:Scan")
+    | allow("<State.Arn>", "dynamodb:Scan")
+    | allow("<Events.Arn>/index/by-time", "dynamodb:Query")
+    | allow("<Decisions.Arn>", "dynamodb:Query")
+    | only(items("\trisks"), "<Decisions.Arn>", "dynamodb:BatchWriteItem")
+    | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
     "WatchdogRole": function_grants("Watchdog")
     | HEALTH
     | state("release")
@@ -270,6 +284,8 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     "SweepScheduleRole": allow("<Sweep.Arn>", "lambda:InvokeFunction")
     | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
     "FaultsScheduleRole": allow("<Inject.Arn>", "lambda:InvokeFunction")
+    | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
+    "RisksScheduleRole": allow("<Risks.Arn>", "lambda:InvokeFunction")
     | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
     "RedriveScheduleRole": allow("<Notify.Arn>", "lambda:InvokeFunction")
     | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),

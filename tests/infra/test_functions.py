@@ -38,6 +38,7 @@ VARIABLES = {
     Variable.FLEET_FUNCTION: "<Fleet.Arn>",
     Variable.REPORT_FUNCTION: "<Report.Arn>",
     Variable.REQUEST_FUNCTION: "<Request.Arn>",
+    Variable.RISKS_FUNCTION: "<Risks.Arn>",
     Variable.START_FUNCTION: "<Start.Arn>",
     Variable.RUN_SCHEDULE_GROUP: "<BenchmarksScheduledGroup>",
     Variable.RUN_SCHEDULE_ROLE: "<BenchmarksScheduledRole.Arn>",
@@ -48,7 +49,7 @@ VARIABLES = {
     Variable.SCHEDULE_GROUP: "<SchedulesGroup>",
     Variable.UNDELIVERED_QUEUE: "<SchedulesUndelivered>",
     Variable.TICK_MINUTES: "15",
-    Variable.OTHER_SCHEDULES: "5",
+    Variable.OTHER_SCHEDULES: "6",
     Variable.EVENT_BUS: "<Bus>",
     Variable.NEWS_TOPIC: "<NotificationsNews>",
     Variable.UNTOLD_QUEUE: "<NotificationsUndelivered>",
@@ -83,6 +84,7 @@ EXPECTED = {
     "Notify": (300, 256),
     "Api": (29, 512),
     "Watchdog": (60, 256),
+    "Risks": (900, 1024),
     "Widgets": (29, 512),
     "Launch": (120, 256),
     "Cell": (300, 1769),
@@ -230,7 +232,8 @@ def test_a_report_that_fails_is_tried_once_more_and_soon(template: Template) -> 
     assert _called_without_waiting(template)["<Report>"] == (900, 1)
     configs = [text(one["Properties"]) for one in resources_of(template, "AWS::Lambda::EventInvokeConfig").values()]
     destinations = {one["FunctionName"]: one["DestinationConfig"] for one in configs if "DestinationConfig" in one}
-    assert destinations.pop("<Start>") == {"OnFailure": {"Destination": "<SchedulesUndelivered.Arn>"}}
+    for name in ("Start", "Risks"):
+        assert destinations.pop(f"<{name}>") == {"OnFailure": {"Destination": "<SchedulesUndelivered.Arn>"}}
     assert destinations == {"<Report>": {"OnFailure": {"Destination": "<ReportsGivenUp.Arn>"}}}
     queue = resources_of(template, "AWS::SQS::Queue")["ReportsGivenUp"]["Properties"]
     assert (queue["MessageRetentionPeriod"], queue["SqsManagedSseEnabled"]) == (6 * 3600, True)
@@ -239,6 +242,7 @@ def test_a_report_that_fails_is_tried_once_more_and_soon(template: Template) -> 
 def test_function_with_a_schedule_is_repeated_by_the_schedule(template: Template) -> None:
     """And not by Lambda, hours later; but what the reaper has heard of its next rounds leave alone for a while."""
     rounds = {f"<{name}>": (900, 0) for name in ("Watchdog", "Sweep", "Notify")} | {"<Reaper>": (900, 2)}
+    rounds["<Risks>"] = (900, 2)
     called = _called_without_waiting(template)
     del called["<Report>"]
     assert called.pop("<Start>") == (900, 2), "its schedules are created later"

@@ -219,7 +219,15 @@ def _managed(template: Template) -> dict[str, object]:
     }
 
 
-SCHEDULED = ("Schedules", "WatchdogSchedule", "SweepSchedule", "RedriveSchedule", "ReaperSchedule", "FaultsSchedule")
+SCHEDULED = (
+    "Schedules",
+    "WatchdogSchedule",
+    "SweepSchedule",
+    "RisksSchedule",
+    "RedriveSchedule",
+    "ReaperSchedule",
+    "FaultsSchedule",
+)
 TRUSTED = {
     **{f"{name}Role": "scheduler.amazonaws.com" for name in (*SCHEDULED, "BenchmarksScheduled", "Injections")},
     **{f"Benchmarks{name}Role": "states.amazonaws.com" for name in ("Benchmark", "Teardown", "Fleet")},

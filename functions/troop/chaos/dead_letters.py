@@ -1,11 +1,11 @@
 """Decides what to do with dead letters: messages that could not be delivered. Pure.
 
 There are two queues. One has what no schedule could deliver, what the rules about failed runs and for news to another
-bus could not, and starts of benchmarks that Lambda gave up after delivery. Troop does not retry these: an old tick does
-nothing, a benchmark runs again at its schedule's next time, a report has the lines of a weekly letter, the topic has
-news, and everything else that a schedule calls is called again within the hour. Such a letter only reports a fault, so
-it is dropped after the alarm. The other queue has notifications that were not sent. They are sent again while the
-table's stream still has their records.
+bus could not, and starts of benchmarks and readings of risks that Lambda gave up after delivery. Troop does not retry
+these: an old tick does nothing, a benchmark runs again at its schedule's next time, risks are read again on the next
+day, a report has the lines of a weekly letter, the topic has news, and everything else that a schedule calls is called
+again within the hour. Such a letter only reports a fault, so it is dropped after the alarm. The other queue has
+notifications that were not sent. They are sent again while the table's stream still has their records.
 """
 
 from __future__ import annotations

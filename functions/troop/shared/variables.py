@@ -38,6 +38,7 @@ class Variable(StrEnum):
     REQUEST_FUNCTION = "TROOP_REQUEST_FUNCTION"
     """The function that requests hits on units under load; the stack sets it only with the setting ``under_load``."""
 
+    RISKS_FUNCTION = "TROOP_RISKS_FUNCTION"
     START_FUNCTION = "TROOP_START_FUNCTION"
     RUN_SCHEDULE_GROUP = "TROOP_RUN_SCHEDULE_GROUP"
     RUN_SCHEDULE_ROLE = "TROOP_RUN_SCHEDULE_ROLE"

@@ -106,6 +106,7 @@ def deploy(account: Account, monkeypatch: pytest.MonkeyPatch) -> Deployed:
         "TROOP_CHAOS_MACHINE": deployed.machine,
         "TROOP_SCHEDULE_GROUP": "Schedules",
         "TROOP_RUN_SCHEDULE_GROUP": "Runs",
+        "TROOP_RISKS_FUNCTION": "arn:aws:lambda:eu-central-1:123456789012:function:Risks",
         "TROOP_START_FUNCTION": "arn:aws:lambda:eu-central-1:123456789012:function:Start",
         "TROOP_UNDELIVERED_QUEUE": deployed.queue,
         "TROOP_TICK_MINUTES": "15",

@@ -17,7 +17,7 @@ from tests.unit.chaos.build import event, judged
 from troop.chaos.aws.event_items import to_item
 from troop.risks.aws import resource_reads
 from troop.risks.flows import daily_reading
-from troop.risks.reading import Reading
+from troop.risks.last_reading import LastReading
 from troop.risks.risk import Risk
 from troop.risks.wiring.records import risk_table
 from troop.shared.aws.clients import client
@@ -29,7 +29,7 @@ def run() -> dict[tuple[str, str], Risk]:
     return {risk.key: risk for risk in risk_table().all()}
 
 
-def last() -> Reading:
+def last() -> LastReading:
     reading = risk_table().last()
     assert reading
     return reading
@@ -61,15 +61,15 @@ def test_units_have_the_risks_of_their_groups_and_of_their_policy(account: Accou
     account.group("api", 1, HealthCheckType="ELB", HealthCheckGracePeriod=60)
     account.policy("api", opt_out=True, reason="a migration", stop_alarms=["api-5xx"])
     client("autoscaling").suspend_processes(AutoScalingGroupName="api", ScalingProcesses=["Launch"])
-    found = run()
-    by_unit = {unit: {rule for rule, subject in found if subject == unit} for unit in ("web", "api")}
+    known = run()
+    by_unit = {unit: {rule for rule, subject in known if subject == unit} for unit in ("web", "api")}
     assert by_unit == {  # moto knows no image
         "web": {"missing-image", "no-balancer-check", "other-zones", "no-alarm"},
         "api": {"missing-image", "one-instance", "suspended-process", "endless-opt-out"},
     }
-    web = found["other-zones", "web"]
+    web = known["other-zones", "web"]
     assert (web.owner, web.evidence, web.first_seen) == ("shop", {"groups": ["web"]}, account.clock())
-    assert found["endless-opt-out", "api"].evidence == {"by": "item", "reason": "a migration"}
+    assert known["endless-opt-out", "api"].evidence == {"by": "item", "reason": "a migration"}
     assert last().subjects["unit"] == 2
     assert last().unread == ()
 
@@ -107,7 +107,7 @@ def test_a_snapshot_of_an_image_and_a_template_of_a_group_are_in_use(account: Ac
     assert {rule for rule, _ in run()}.isdisjoint({"old-snapshot", "unused-template"})
 
 
-def test_prices_that_cannot_be_read_are_unknown_and_said(account: Account, market: Market) -> None:
+def test_prices_that_cannot_be_read_are_unknown(account: Account, market: Market) -> None:
     market.fails["GetProducts"] = "AccessDeniedException"
     volume = account.ec2.create_volume(AvailabilityZone="eu-central-1a", Size=100, VolumeType="gp3")["VolumeId"]
     assert run()["unattached-volume", volume].monthly is None
@@ -142,7 +142,7 @@ def test_a_listing_that_is_refused_stops_no_other_and_ends_no_risk(
     assert second["no-alarm", "web"].last_seen == account.clock()
 
 
-def test_a_limit_of_pages_is_said_and_ends_no_risk(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_of_pages_ends_no_risk(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.ec2.create_volume(AvailabilityZone="eu-central-1a", Size=8, VolumeType="gp3")
     first = run()
     monkeypatch.setattr(resource_reads, "VOLUME_PAGES", 0)
@@ -161,10 +161,10 @@ def test_events_measure_the_boot_and_confirm_what_they_broke_for(account: Accoun
     stages = replace(healthy, healthy=healthy.healthy[:1])
     lost = judged(stages=stages, hypothesis=replace(judged().hypothesis, recovery_within=100))  # type: ignore[type-var]
     account.put("Events", to_item(lost))
-    found = run()
-    assert found["short-grace", "web"].evidence == {"grace s": 30, "boot s": 120.0, "groups": ["web"]}
-    assert found["other-zones", "web"].confirmed == lost.event_id
-    assert found["no-alarm", "web"].confirmed == ""
+    known = run()
+    assert known["short-grace", "web"].evidence == {"grace s": 30, "boot s": 120.0, "groups": ["web"]}
+    assert known["other-zones", "web"].confirmed == lost.event_id
+    assert known["no-alarm", "web"].confirmed == ""
 
 
 def test_the_worst_risks_are_recorded_and_the_others_counted(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,11 +180,11 @@ def test_a_reading_makes_few_calls_and_changes_nothing(account: Account, monkeyp
         account.group(name, tags={"troop:unit": name})
     with calls(monkeypatch) as operations:
         run()
-    made = Counter(operations)
-    writes = {name for name in made if not name.startswith(("Describe", "Query", "Scan", "Get"))}
+    counted = Counter(operations)
+    writes = {name for name in counted if not name.startswith(("Describe", "Query", "Scan", "Get"))}
     assert writes == {"BatchWriteItem"}
-    assert sum(made.values()) <= 25
-    assert max(count for name, count in made.items() if name.startswith("Describe")) == 2
+    assert sum(counted.values()) <= 25
+    assert max(count for name, count in counted.items() if name.startswith("Describe")) == 2
 
 
 def test_decisions_of_units_do_not_show_risks(account: Account) -> None:

@@ -91,7 +91,7 @@ def releases() -> ReleaseTable:
 @cache
 def dead_letters() -> DeadLetters:
     queue = Queue(quick_client("sqs"), variable(Variable.UNDELIVERED_QUEUE))
-    groups, functions = [variable(Variable.SCHEDULE_GROUP)], []
+    groups, functions = [variable(Variable.SCHEDULE_GROUP)], [variable(Variable.RISKS_FUNCTION)]
     if settings().benchmarks:
         groups.append(variable(Variable.RUN_SCHEDULE_GROUP))
         functions.append(variable(Variable.START_FUNCTION))

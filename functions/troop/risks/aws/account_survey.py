@@ -51,7 +51,7 @@ class AccountSurvey:
         newest = _newest(machines.rows)
         images = resource_reads.read_images(ec2, {machine.image for machine in newest.values() if machine.image})
         zones = resource_reads.read_balancer_zones(self.client("elbv2"), self.client("elb"))
-        of_images = resource_reads.read_own_snapshots_of_images(ec2)
+        image_snapshots = resource_reads.read_own_snapshots_of_images(ec2)
         templates = {name for _, setup in setups for name, _ in setup.templates}
         around = _Around(
             {group.name: setup for group, setup in setups},
@@ -64,11 +64,11 @@ class AccountSurvey:
             Subject.UNIT: Listing(tuple(around.unit(facts) for facts in self._facts(setups, now))),
             Subject.INSTANCE: machines,
             Subject.VOLUME: resource_reads.read_volumes(ec2, now, prices.volume),
-            Subject.SNAPSHOT: resource_reads.read_snapshots(ec2, now, of_images, prices.snapshot),
+            Subject.SNAPSHOT: resource_reads.read_snapshots(ec2, now, image_snapshots, prices.snapshot),
             Subject.TEMPLATE: resource_reads.read_templates(ec2, now, templates, machines),
             Subject.ADDRESS: resource_reads.read_addresses(ec2, now, prices.address),
         }
-        problems = [one.problem for one in (*listings.values(), images, zones, of_images) if one.problem]
+        problems = [one.problem for one in (*listings.values(), images, zones, image_snapshots) if one.problem]
         return Survey(
             at=now,
             subjects={kind: one.rows for kind, one in listings.items()},

@@ -177,9 +177,11 @@ def read_volumes(ec2: Any, now: datetime, price: Callable[[Raw], Any]) -> Listin
     )
 
 
-def read_snapshots(ec2: Any, now: datetime, of_images: Listing[str], price: Callable[[Raw], Any]) -> Listing[Leftover]:
+def read_snapshots(
+    ec2: Any, now: datetime, image_snapshots: Listing[str], price: Callable[[Raw], Any]
+) -> Listing[Leftover]:
     """Lists the account's own snapshots, and whether its images use them."""
-    used = frozenset(of_images.rows)
+    used = frozenset(image_snapshots.rows)
     pages = ec2.get_paginator("describe_snapshots").paginate(OwnerIds=["self"], PaginationConfig={"PageSize": 1000})
     rows = listing("snapshots", pages, lambda page: page["Snapshots"], SNAPSHOT_PAGES)
     return rows.convert(
@@ -187,7 +189,7 @@ def read_snapshots(ec2: Any, now: datetime, of_images: Listing[str], price: Call
             raw,
             "SnapshotId",
             now,
-            used=True if raw["SnapshotId"] in used else False if of_images.is_complete else None,
+            used=True if raw["SnapshotId"] in used else False if image_snapshots.is_complete else None,
             kind=f"{raw['VolumeSize']} GiB of {raw.get('VolumeId', 'a volume')}",
             created="StartTime",
             monthly=price(raw),
@@ -197,10 +199,10 @@ def read_snapshots(ec2: Any, now: datetime, of_images: Listing[str], price: Call
 
 
 def read_templates(
-    ec2: Any, now: datetime, of_groups: Collection[str], machines: Listing[Machine]
+    ec2: Any, now: datetime, group_templates: Collection[str], machines: Listing[Machine]
 ) -> Listing[Leftover]:
     """Lists the launch templates, and whether groups or running instances use them."""
-    used = {*of_groups, *(machine.template for machine in machines.rows)}
+    used = {*group_templates, *(machine.template for machine in machines.rows)}
     pages = ec2.get_paginator("describe_launch_templates").paginate(PaginationConfig={"PageSize": 200})
     rows = listing("launch templates", pages, lambda page: page["LaunchTemplates"], TEMPLATE_PAGES)
     return rows.convert(

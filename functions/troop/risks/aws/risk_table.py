@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from troop.chaos.events import SCHEMA
-from troop.risks.reading import Reading
+from troop.risks.last_reading import LastReading
 from troop.risks.risk import Key, Risk
 from troop.shared import codec
 from troop.shared.aws.dynamo import BATCH, batch_write, jsonable, plain, typed
@@ -81,13 +81,13 @@ class RiskTable:
         items = self.client.query(**self._query("#sort = :sort", _sort(key)))["Items"]
         return next(iter(read(map(plain, items), _risk, lambda _: "").items), None)
 
-    def last(self) -> Reading | None:
+    def last(self) -> LastReading | None:
         """Returns the last reading; None before the first one, or if somebody has damaged its record."""
         items = self.client.query(**self._query("#sort = :sort", _LAST))["Items"]
-        rows = read(map(plain, items), lambda item: codec.from_document(Reading, jsonable(item)), lambda _: "")
+        rows = read(map(plain, items), lambda item: codec.from_document(LastReading, jsonable(item)), lambda _: "")
         return next(iter(rows.items), None)
 
-    def write(self, reading: Reading, risks: Sequence[Risk], before: Collection[Key]) -> None:
+    def write(self, reading: LastReading, risks: Sequence[Risk], before: Collection[Key]) -> None:
         """Replaces the risks on record; 25 a call. The record of the reading comes last.
 
         Args:

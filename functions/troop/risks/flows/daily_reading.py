@@ -16,8 +16,8 @@ from troop.risks.assessment import assess
 from troop.risks.aws.account_survey import AccountSurvey
 from troop.risks.aws.risk_table import RiskTable
 from troop.risks.histories import Histories
+from troop.risks.last_reading import LastReading
 from troop.risks.ledger import next_risks
-from troop.risks.reading import Reading
 from troop.risks.risk import Risk
 from troop.risks.rule import Severity
 from troop.shared import moments
@@ -44,7 +44,7 @@ class DailyReading:
     table: RiskTable
     clock: Callable[[], float] = time.monotonic
 
-    def run(self, now: datetime) -> tuple[Reading, list[Risk]]:
+    def run(self, now: datetime) -> tuple[LastReading, list[Risk]]:
         """Reads once, and returns the record of the reading with the risks that hold. A repeated run changes nothing
         but the moments.
 
@@ -56,7 +56,7 @@ class DailyReading:
         before = {risk.key: risk for risk in self.table.all()}
         risks = next_risks(before, assess(survey), histories.failed if histories else ())
         recorded = sorted(risks, key=lambda risk: (risk.gone_since is not None, _ORDER[risk.severity], risk.key))
-        reading = Reading(
+        reading = LastReading(
             at=now,
             subjects={kind.value: len(subjects) for kind, subjects in survey.subjects.items()},
             unread=(*survey.unread, *([problem] if problem else [])),

@@ -8,7 +8,7 @@ from datetime import datetime
 
 
 @dataclass(frozen=True)
-class Reading:
+class LastReading:
     """The last reading of the account.
 
     Attributes:

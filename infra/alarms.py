@@ -198,8 +198,8 @@ def _chaos_alarms(
         )
     yield AlarmSpec(
         "DeadLetters",
-        "A schedule or a rule could not deliver a call or news, or a scheduled start or reading of risks failed at every "
-        "try.",
+        "A schedule or a rule could not deliver a call or news, or a scheduled start or reading of risks failed at "
+        "every try.",
         "dead-letters",
         waiting_in(targets.undelivered),
         NOT_BREACHING,

@@ -64,11 +64,18 @@ class PriceAndQuotaServices:
 
 
 def _products(request: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns the prices of an instance type, a volume type or of endpoints; none in other regions."""
+    """Returns the prices of an instance type, a volume type, endpoints, or of usage types; none in other regions."""
     filters = {one["Field"]: one["Value"] for one in request.get("Filters", [])}
     service = request.get("ServiceCode")
     if filters.get("regionCode") != REGION:
         return []
+    if (part := filters.get("usagetype")) is not None:
+        others = price_table.OTHERS.items()
+        return [
+            _product(usage, price, unit, its)
+            for usage, (its, price, unit) in others
+            if its == service and part in usage
+        ]
     if service == "AmazonVPC" and filters.get("productFamily") == "VpcEndpoint":
         priced = price_table.ENDPOINTS.items()
         return [_product(usage, amount, unit, service) for usage, (amount, unit) in priced]

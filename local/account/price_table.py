@@ -34,6 +34,13 @@ ENDPOINTS = {
     "VpcEndpoint-Bytes": ("0.01", "GB"),
 }
 
+OTHERS = {
+    "EBS:SnapshotUsage": ("AmazonEC2", "0.05", "GB-Mo"),
+    "PublicIPv4:IdleAddress": ("AmazonVPC", "0.005", "Hrs"),
+    "PublicIPv4:InUseAddress": ("AmazonVPC", "0.005", "Hrs"),
+}
+"""Prices by usage type, of which a request names a part."""
+
 VCPU_QUOTAS = {"L-1216C47A": 5000.0, "L-34B43A08": 5000.0, "L-DB2E81BA": 0.0}
 DEFAULT_VCPU_QUOTAS = {"L-417A185B": 0.0}
 """Quotas of On-Demand and Spot for standard families; none for graphics, as in a new account. On AWS, too, an account

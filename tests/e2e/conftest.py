@@ -235,6 +235,13 @@ class Deployment:
         """Lets the redrive's own schedule call it once, in a moment."""
         self._call_once("RedriveSchedule")
 
+    def read_risks(self) -> dict[str, Any]:
+        """Lets the daily schedule of risks call its function once, in a moment; returns what it has logged."""
+        before = len(self.log_lines("Risks", '"risks"'))
+        self._call_once("RisksSchedule")
+        lines = eventually(lambda: self.log_lines("Risks", '"risks"')[before:] or None, BUSY)
+        return dict(lines[0])
+
     def write_letter(self) -> None:
         """Lets the letter's own schedule call its function once, in a moment."""
         self._call_once("LetterSchedule")

@@ -53,6 +53,7 @@ DESCRIPTION = schemathesis.openapi.from_dict(json.loads((ROOT / "docs" / "refere
 RUN = "20261120-120000-00000001"
 
 EXPECTED = {
+    "PATCH /risks": {404},
     "POST /terminations": {409, 410},  # halted, if the switch was drawn so before; nothing is left to terminate
     "POST /simianarmy/api/v1/chaos": {400},
     "POST /benchmarks": {400},

@@ -419,6 +419,21 @@ def test_weekly_letter_reaches_those_who_listen(deployment: Deployment) -> None:
     assert report, "those of today are no part of the last week"
 
 
+def test_risks_are_read_and_somebody_exempts_from_one(deployment: Deployment) -> None:
+    volume = deployment.account.client("ec2").create_volume(AvailabilityZone="us-east-1a", Size=10, VolumeType="gp3")
+    line = deployment.read_risks()
+    assert line["unread"] == []
+    answer = deployment.view.api.get("risks", {"limit": "500"}).body
+    by_key = {(risk["rule"], risk["subject"]): risk for risk in answer["risks"]}
+    assert by_key["unattached-volume", volume["VolumeId"]]["monthly"] == {"amount": 0.8, "currency": "USD"}
+    unit = next(subject for rule, subject in by_key if rule == "no-alarm")
+    exemption = {"reason": "a test", "until": f"{datetime.now(UTC).date() + timedelta(days=30)}"}
+    change = {"rule": "no-alarm", "subject": unit, "exemption": exemption}
+    exempt = deployment.view.api.request("PATCH", "risks", body=change).body
+    assert exempt["exemption"]["by"] == _caller(deployment)
+    deployment.account.client("ec2").delete_volume(VolumeId=volume["VolumeId"])
+
+
 def test_a_quiet_alarm_proves_the_hypothesis_once_it_had_time_to_go_off(deployment: Deployment) -> None:
     """Of the termination on demand, to which the alarm has had time during the other tests."""
     path = deployment.on_demand  # type: ignore[attr-defined]

@@ -37,6 +37,10 @@ def test_prices_cover_instances_volumes_and_endpoints(world: World) -> None:
     io2 = prices.volume("io2")
     assert io2 is not None
     assert len(io2[0].iops) == 3
+    snapshot, address = prices.snapshot(), prices.idle_address()
+    assert snapshot is not None
+    assert address is not None
+    assert (snapshot.amount, address.amount) == (Decimal("0.05"), Decimal("0.005"))
     io1, sc1 = prices.volume("io1"), prices.volume("sc1")
     assert io1 is not None
     assert sc1 is not None

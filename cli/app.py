@@ -43,6 +43,11 @@ class Commands(LazyGroup):
             "cli.commands.report:report",
             "Write a report of a period, by default the last quarter: terminations, verdicts and recoveries, by owner.",
         ),
+        "risks": (
+            "cli.commands.risks:risks",
+            "Show what could make a recovery fail, and leftovers that cost money, the worst first. Changes nothing.",
+        ),
+        "exempt": ("cli.commands.risks:exempt", "Accept a risk until a day, for a reason, or end that."),
         "groups": (
             "cli.commands.groups:groups",
             "List all Auto Scaling groups with their policy, and why those that do not take part are skipped.",

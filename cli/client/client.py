@@ -20,6 +20,7 @@ DECISIONS_PAGE = 100
 CHANGES_PAGE = 100
 GROUPS_PAGE = 50
 POLICIES_PAGE = 100
+RISKS_PAGE = 500
 """The longest pages that the API returns."""
 
 _SEARCHED = 2000
@@ -144,6 +145,24 @@ class TroopClient:
     def event(self, id: str) -> dict[str, Any]:
         """Returns an event (GET /events/{id})."""
         return self.calls.ok("GET", f"events/{id}")
+
+    def risks(self, gone: bool) -> dict[str, Any]:
+        """Returns the answer of GET /risks with the risks of all its pages.
+
+        Args:
+            gone: whether to include those that are gone.
+        """
+        query = {"gone": str(gone).lower(), "limit": str(RISKS_PAGE)}
+        answer = page = self.calls.ok("GET", "risks", query)
+        while page.get("cursor"):
+            page = self.calls.ok("GET", "risks", {**query, "cursor": page["cursor"]})
+            answer["risks"] += page["risks"]
+        answer.pop("cursor", None)
+        return answer
+
+    def exempt(self, rule: str, subject: str, exemption: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Exempts from a risk, or with None ends that (PATCH /risks)."""
+        return self.calls.ok("PATCH", "risks", body={"rule": rule, "subject": subject, "exemption": exemption})
 
     def switch(self) -> dict[str, Any]:
         return self.calls.ok("GET", "switch")

@@ -17,6 +17,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "why": ("troop why web", "troop why web --day yesterday --ticks"),
     "changes": ("troop changes --since yesterday", "troop changes --unit web -o json"),
     "report": ("troop report --open", "troop report --from 2026-07-01 --to 2026-09-30 -o q3.html"),
+    "risks": ("troop risks", "troop risks --severity high --owner team-web", "troop risks --unit web --exempt --gone"),
+    "exempt": (
+        "troop exempt one-zone web --until 2027-03-31 --reason 'moves to three zones in March'",
+        "troop exempt one-zone web --end",
+    ),
     "groups": (
         "troop groups --takes-part no --sort owner",
         "troop groups --owner payments --skipped-because alarm -o wide",

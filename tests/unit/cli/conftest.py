@@ -31,6 +31,7 @@ from troop.chaos.api.event_models import EventOut
 from troop.chaos.events import Event, in_words
 from troop.chaos.outlook import NO_GROUPS, Outlook
 from troop.chaos.units import is_unit, unit_to_url
+from troop.risks.rules import RULES as TABLE
 from troop.shared import moments, zones
 
 ARN = "arn:aws:execute-api:eu-central-1:111122223333:abc123/v1"
@@ -126,6 +127,11 @@ def judged(unit: str = "web", **more: Any) -> dict[str, Any]:
     return event(unit, **{**values, **more})
 
 
+RULES = [
+    {"name": rule.name, "severity": rule.severity.value, "title": rule.title, "remedy": rule.remedy} for rule in TABLE
+]
+
+
 @dataclass
 class FakeApi:
     """Units (by name: item, groups, unrecovered), events and decisions (newest first), the switch and health.
@@ -140,6 +146,8 @@ class FakeApi:
     events: list[dict[str, Any]] = field(default_factory=list)
     decisions: list[dict[str, Any]] = field(default_factory=list)
     log: list[dict[str, Any]] = field(default_factory=list)
+    risks: list[dict[str, Any]] = field(default_factory=list)
+    reading: dict[str, Any] | None = None
     switch: dict[str, Any] = field(default_factory=lambda: {"halted": False, "leashed": True})
     checks: list[dict[str, Any]] = field(default_factory=list)
     ticks: dict[str, Any] = field(default_factory=dict)
@@ -207,6 +215,12 @@ class FakeApi:
                 for unit, item in items.items()
             ]
             return self._page("policies", listed, query or {})
+        if kind == "risks" and method == "GET":
+            rows = [one for one in self.risks if (query or {})["gone"] == "true" or not one["gone_since"]]
+            page = self._page("risks", rows, query or {})
+            return Answer(page.status, {"reading": self.reading, "rules": RULES, **page.body})
+        if kind == "risks":
+            return Answer(200, {**self.risks[0], **(body or {})})
         if kind == "switch":
             self.switch |= {k: v for k, v in (body or {}).items() if k != "reason"}
             return Answer(200, dict(self.switch))

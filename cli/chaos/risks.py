@@ -1,0 +1,78 @@
+"""Chooses and describes risks, as GET /risks returns them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from cli.shared import show
+from troop.bench.definition.money import shown
+from troop.risks.rule import Severity
+from troop.shared.formatting import counted
+
+Risk = Mapping[str, Any]
+
+_ORDER = {severity.value: place for place, severity in enumerate(Severity)}
+
+
+def worst_first(risks: Iterable[Risk]) -> list[Risk]:
+    """Returns risks by severity, then by rule and subject; those that are gone last."""
+    return sorted(risks, key=lambda risk: (bool(risk["gone_since"]), _ORDER[risk["severity"]], risk["rule"]))
+
+
+def state(risk: Risk) -> str:
+    """Returns whether a risk holds, and whether somebody is exempt from it."""
+    if risk["gone_since"]:
+        return f"gone since {risk['gone_since'][:10]}"
+    if exemption := risk["exemption"]:
+        return f"exempt until {exemption['until']}: {exemption['reason']}"
+    return "unknown now" if risk["unknown"] else show.NOTHING
+
+
+def evidence(risk: Risk) -> str:
+    """Returns the values that show a risk: ``zone: eu-west-1a``."""
+    return "; ".join(f"{name}: {show.plain(value)}" for name, value in risk["evidence"].items())
+
+
+def price(risk: Risk, priced: bool) -> str:
+    """Returns what a leftover costs in a month; "" for anything else.
+
+    Args:
+        priced: whether its rule is about something that AWS charges for.
+    """
+    if monthly := risk["monthly"]:
+        return shown(monthly["amount"], monthly["currency"])
+    return "unknown" if priced else ""
+
+
+CHARGED = frozenset({"volume", "snapshot", "address"})
+"""The kinds of leftovers that AWS charges for."""
+
+
+def remarks(answer: Mapping[str, Any], risks: Sequence[Risk]) -> Iterator[str]:
+    """Yields what a person must know of a list: how old it is, what was not read, and what leftovers cost."""
+    reading = answer["reading"]
+    if reading is None:
+        yield "the account is not read yet: that happens once a day, at 3:23 UTC"
+        return
+    subjects = ", ".join(counted(number, kind) for kind, number in reading["subjects"].items() if number)
+    yield f"read {show.moment(reading['at'])}: {subjects or 'nothing'}"
+    yield from (f"not known: {sentence}" for sentence in reading["unread"])
+    if reading["unrecorded"]:
+        yield f"{counted(reading['unrecorded'], 'more risk')} not recorded, of the lowest severities"
+    open_ones = [risk for risk in risks if not risk["gone_since"]]
+    sums: Counter[str] = Counter()
+    for risk in open_ones:
+        if monthly := risk["monthly"]:
+            sums[monthly["currency"]] += monthly["amount"]
+    for currency, amount in sums.items():
+        yield f"leftovers: at most {shown(amount, currency)} a month"
+    if unknown := sum(risk["kind"] in CHARGED and not risk["monthly"] for risk in open_ones):
+        yield f"the price of {counted(unknown, 'leftover')} is unknown"
+
+
+def advice(answer: Mapping[str, Any], risks: Sequence[Risk]) -> Iterator[str]:
+    """Yields a line for each rule of some risks: what it says, and what to do."""
+    names = {risk["rule"] for risk in risks if not risk["gone_since"]}
+    return (f"{rule['name']}: {rule['title']}. {rule['remedy']}" for rule in answer["rules"] if rule["name"] in names)

@@ -33,6 +33,7 @@ PRICES = {
     "transition": (0.025 / 1000, "aws.amazon.com/step-functions/pricing"),
     "metric": (0.30, "aws.amazon.com/cloudwatch/pricing"),
     "alarm": (0.10, "aws.amazon.com/cloudwatch/pricing"),
+    "dashboard": (3.00, "aws.amazon.com/cloudwatch/pricing"),
     "metric read": (0.01 / 1000, "aws.amazon.com/cloudwatch/pricing"),
     "log GB": (0.50, "aws.amazon.com/cloudwatch/pricing"),
     "secret": (0.40, "aws.amazon.com/secrets-manager/pricing"),
@@ -52,12 +53,18 @@ FREE = {
     "transition": 4000,
     "metric": 10,
     "alarm": 10,
+    "dashboard": 3,
     "log GB": 5,
     "stored GB": 25,
     "GB-second": 400_000,
     "call": 1_000_000,
 }
-"""The free units of every account each month, also after its first year. All workloads of the account share them."""
+"""The free units of each month, also after an account's first year. All workloads of the account share them, and all
+accounts of an organization.
+"""
+
+ACCOUNTS, DASHBOARDS = 40, 2
+"""The accounts of a large organization, and the dashboards of a deployment."""
 
 CLAIM_WRITES = 30
 """Write units to claim, mark and close an event: transactions count twice, and each of the three indices once."""
@@ -148,6 +155,28 @@ def month(groups: int, probability: float, recovery: float) -> list[Item]:
     ]  # fmt: skip
 
 
+def idle_benchmarks() -> list[Item]:
+    """Returns what benchmarks add in a month in which hardly any runs."""
+    return [
+        Item("alarms", "alarm", 12),
+        Item("metrics of what runs, in ten hours, and of the reaper", "metric", 4 * 10 / HOURS + 1),
+        Item("functions: the reaper", "GB-second", WATCHDOG * 1.5 * 0.25),
+        Item("functions: calls", "call", WATCHDOG),
+    ]
+
+
+def idle_deployments(accounts: int) -> dict[str, list[Item]]:
+    """Returns by part what a month of an idle deployment in each of these accounts costs."""
+    parts = {
+        "chaos, idle": month(20, 0, 180),
+        "benchmarks, while none runs": idle_benchmarks(),
+        "dashboards": [Item("dashboards", "dashboard", DASHBOARDS)],
+    }
+    return {
+        name: [Item(one.description, one.kind, one.units * accounts) for one in items] for name, items in parts.items()
+    }
+
+
 def faults(count: int, seconds: int) -> list[Item]:
     """Returns what a month of lasting faults costs instead of terminations: claims, recoveries and decisions stay."""
     lasting = seconds + FAULT_OVERRUN + 2 * PROBE_SECONDS
@@ -189,10 +218,24 @@ def text(document: str) -> str:
     for name, total in (("by list price", _by_list), ("after what is always free", _left)):
         rows.append((f"**{name}**", "", _dollars(total(idle)), _dollars(total(used))))
     document = filled(document, "month", table(["item", "units in use", "idle", "in use"], rows))
+    document = filled(document, "accounts", table(["part", "one account", f"{ACCOUNTS} accounts"], _accounts()))
     lasting, fis = faults(4200, 300), elsewhere(4200, 300)
     parts = [(one.description, _arithmetic(one), _dollars(one.price)) for one in lasting]
     parts += [("**in all**", "", _dollars(_by_list(lasting))), (fis.description, _arithmetic(fis), _dollars(fis.price))]
     return filled(document, "faults", table(["item", "units", "a month"], parts))
+
+
+def _accounts() -> list[tuple[str, str, str]]:
+    """Returns the rows of idle deployments: each part by list price, and the sum after what is free once."""
+    one, all_of_them = idle_deployments(1), idle_deployments(ACCOUNTS)
+    rows = [(name, _dollars(_by_list(one[name])), _dollars(_by_list(all_of_them[name]))) for name in one]
+    for name, without in (("in all", ()), ("without dashboards", ("dashboards",))):
+        sums = (
+            _left([item for part, items in parts.items() if part not in without for item in items])
+            for parts in (one, all_of_them)
+        )
+        rows.append((f"**{name}, after what is always free**", *map(_dollars, sums)))
+    return rows
 
 
 def _by_list(items: list[Item]) -> float:

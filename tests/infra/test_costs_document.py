@@ -75,6 +75,30 @@ def test_the_table_bench_metrics_adds_up() -> None:
     assert sum(parts) == pytest.approx(table["in all"][1], abs=0.005 * len(parts))
 
 
+def test_idle_benchmarks_cost_the_same_in_both_tables() -> None:
+    assert sum(one.price for one in price.idle_benchmarks()) == pytest.approx(rows(BENCHMARKS)["in all"][1], abs=0.01)
+
+
+def test_idle_accounts_add_up_and_what_is_free_counts_once(template: Template) -> None:
+    assert len(resources_of(template, "AWS::CloudWatch::Dashboard")) == price.DASHBOARDS
+    table = re.search(r"(?:^\|.*\n)+", SECTIONS["Forty accounts"], re.MULTILINE)
+    assert table
+    cells = [[cell.strip(" *") for cell in line.strip("|\n").split("|")] for line in table[0].splitlines()[2:]]
+    one, all_of_them = ({row[0]: float(row[n].strip("$")) for row in cells} for n in (1, 2))
+    parts = [name for name in one if "free" not in name]
+    assert len(parts) == 3
+    for name in parts:
+        assert all_of_them[name] == pytest.approx(price.ACCOUNTS * one[name], abs=0.005 * price.ACCOUNTS)
+    free = {kind: count * price.PRICES[kind][0] for kind, count in price.FREE.items()}
+    units = {item.kind for items in price.idle_deployments(1).values() for item in items}
+    most_free = sum(dollars for kind, dollars in free.items() if kind in units)
+    whole = sum(all_of_them[name] for name in parts)
+    left = all_of_them["in all, after what is always free"]
+    assert whole - most_free <= left + 0.01 <= whole
+    dashboards = (price.ACCOUNTS * price.DASHBOARDS - price.FREE["dashboard"]) * price.PRICES["dashboard"][0]
+    assert left - all_of_them["without dashboards, after what is always free"] == pytest.approx(dashboards)
+
+
 def test_metrics_that_are_written_all_month_are_counted_as_that() -> None:
     always = [one.writer for one in MEANINGS.values() if one.when.startswith(ALWAYS) and "there are" not in one.when]
     assert sum(by == "watchdog" for by in always) == 3

@@ -230,11 +230,11 @@ def _accounts() -> list[tuple[str, str, str]]:
     one, all_of_them = idle_deployments(1), idle_deployments(ACCOUNTS)
     rows = [(name, _dollars(_by_list(one[name])), _dollars(_by_list(all_of_them[name]))) for name in one]
     for name, without in (("in all", ()), ("without dashboards", ("dashboards",))):
-        sums = (
+        single, many = (
             _left([item for part, items in parts.items() if part not in without for item in items])
             for parts in (one, all_of_them)
         )
-        rows.append((f"**{name}, after what is always free**", *map(_dollars, sums)))
+        rows.append((f"**{name}, after what is always free**", _dollars(single), _dollars(many)))
     return rows
 
 

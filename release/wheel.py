@@ -13,7 +13,7 @@ from release.relocation import relocate
 
 GENERATORS = (
     *("alarms_doc", "bench_reference", "bench_schema", "controls_doc", "faults_doc", "generated", "metrics_doc"),
-    *("notifications_doc", "openapi", "reference_doc", "report_schema", "roles_doc", "settings_doc"),
+    *("notifications_doc", "openapi", "reference_doc", "report_schema", "risks_doc", "roles_doc", "settings_doc"),
 )
 """Modules of ``infra`` that write documents of the checkout."""
 DATA = ("cdk.json", "package.json", "package-lock.json")

@@ -78,7 +78,7 @@ def test_a_package_of_another_digest_is_refused(registry: Path) -> None:
 
 
 def test_a_clone_without_node_modules_synthesises(cli_synth: Synthesised) -> None:
-    assert len(cli_synth.assets) == 4
+    assert len(cli_synth.assets) == 5  # code, three layers, settings
     assert all(name.endswith(".zip") for name in cli_synth.assets)
     files = [entry for asset in cli_synth.assets.values() for entry in asset.items()]
     assert "troop/report/echarts.min.js" in dict(files)

@@ -92,6 +92,7 @@ class Notifications(Construct):
                 **data.environment(),
                 Variable.GROUP_TAGS_TABLE: data.group_tags.table_name,
                 Variable.CHANGES_TABLE: data.changes.table_name,
+                Variable.DECISIONS_TABLE: data.decisions.table_name,
                 Variable.EVENT_BUS: bus.event_bus_name,
                 Variable.NEWS_TOPIC: self.news.topic_arn,
                 Variable.UNTOLD_QUEUE: self.undelivered.queue_url,

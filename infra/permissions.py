@@ -205,12 +205,13 @@ def notify(
     weekly_letter: bool,
 ) -> list[iam.PolicyStatement]:
     """Allows reading the records and a unit's earlier recoveries, and publishing them; nothing else. The weekly letter
-    reads the events of all units.
+    reads the events of all units, and the risks on record.
     """
     indices = [EVENTS_BY_UNIT, EVENTS_BY_TIME] if weekly_letter else [EVENTS_BY_UNIT]
     return [
         *_reads_streams(*streamed),
         allow(["dynamodb:Query"], *(index(data.events, one) for one in indices)),
+        *([allow(["dynamodb:Query"], data.decisions.table_arn)] if weekly_letter else []),
         allow(["dynamodb:GetItem", "dynamodb:Query"], data.changes.table_arn),  # an edit without a record is by hand
         allow(["events:PutEvents"], bus.event_bus_arn),
         allow(["sns:Publish"], topic.topic_arn),

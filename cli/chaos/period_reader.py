@@ -8,13 +8,16 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from cli.chaos.course import victim_stays
+from cli.chaos.risks import on_record
 from cli.chaos.stage_times import stage_seconds
 from cli.client.client import TroopClient
 from cli.shared import times
+from cli.shared.errors import CliError
 from troop.chaos.events import Status
 from troop.chaos.letter import letter
 from troop.chaos.period import Outcome, Period, UnitNow, verdict_word
 from troop.chaos.slowness import RECENT
+from troop.risks.risk_changes import risk_changes, risk_lines
 from troop.shared import moments
 from troop.shared.formatting import counted
 from troop.shared.version import VERSION
@@ -44,8 +47,9 @@ def read_period(
 ) -> dict[str, Any]:
     """Returns the report of a period as one document, in JSON's types.
 
-    It is a summary, see :meth:`troop.chaos.period.Period.document`, with ``letter`` (lines), ``expired`` (sentences on
-    what can no longer be read), ``events_read``, ``created_at`` and ``created_by``.
+    It is a summary, see :meth:`troop.chaos.period.Period.document`, with ``risks`` (see
+    :func:`troop.risks.risk_changes.risk_changes`; None if they could not be read), ``letter`` (lines), ``expired``
+    (sentences on what can no longer be read), ``events_read``, ``created_at`` and ``created_by``.
 
     Args:
         first, last: days on this machine's clock, both included.
@@ -58,14 +62,31 @@ def read_period(
     period = Period(times.midnight(first), times.midnight(last + timedelta(days=1)), first, last)
     read, ended = _read_events(client, period, tell)
     summary = period.document(units_now(client.groups()))
+    risks = risks_of(client, period)
     return {
         "created_at": moments.iso(now),
         "created_by": VERSION,
         **summary,
         "events_read": read,
-        "letter": letter(summary),
-        "expired": list(_expired(period, summary, ended, now, decision_days)),
+        "risks": risks,
+        "letter": [*letter(summary), *(risk_lines(risks) if risks else ())],
+        "expired": [
+            *_expired(period, summary, ended, now, decision_days),
+            *([] if risks else ["There is no reading of risks, or it could not be read: `troop risks` says why."]),
+        ],
     }
+
+
+def risks_of(client: TroopClient, period: Period) -> dict[str, Any] | None:
+    """Returns what changed of the risks; None before the first reading, or if the API refuses: others can be read."""
+    try:
+        answer = client.risks(gone=True)
+    except CliError:
+        return None
+    if answer["reading"] is None:
+        return None
+    risks = ((on_record(one), one["exemption"] is not None) for one in answer["risks"])
+    return risk_changes(risks, period.since, period.until)
 
 
 def _read_events(client: TroopClient, period: Period, tell: Callable[[Reading], None]) -> tuple[int, bool]:

@@ -4,16 +4,38 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from cli.shared import show
 from troop.bench.definition.money import shown
+from troop.risks.price import Price
+from troop.risks.risk import Risk as OnRecord
 from troop.risks.rule import Severity
+from troop.shared import moments
 from troop.shared.formatting import counted
 
 Risk = Mapping[str, Any]
 
 _ORDER = {severity.value: place for place, severity in enumerate(Severity)}
+
+
+def on_record(risk: Risk) -> OnRecord:
+    """Returns a risk of the API as it is on record."""
+    monthly, gone = risk["monthly"], risk["gone_since"]
+    return OnRecord(
+        rule=risk["rule"],
+        subject=risk["subject"],
+        severity=Severity(risk["severity"]),
+        owner=risk["owner"],
+        evidence=dict(risk["evidence"]),
+        first_seen=moments.parse(risk["first_seen"]),
+        last_seen=moments.parse(risk["last_seen"]),
+        gone_since=moments.parse(gone) if gone else None,
+        unknown=risk["unknown"],
+        monthly=Price(Decimal(str(monthly["amount"])), monthly["currency"]) if monthly else None,
+        confirmed=risk["confirmed"] or "",
+    )
 
 
 def worst_first(risks: Iterable[Risk]) -> list[Risk]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from cli.chaos import course, malformed, overview, year
 from cli.chaos.course import awaits_verdict
-from cli.chaos.period_reader import outcome_of
+from cli.chaos.period_reader import outcome_of, risks_of
 from cli.chaos.units import outlook
 from cli.client.client import EVENTS_PAGE, TroopClient
 from cli.client.open_benchmarks import month_cost, open_fleets, open_runs
@@ -25,6 +25,7 @@ from cli.web.groups_reader import GroupsReader
 from troop.chaos.events import to_url
 from troop.chaos.letter import bounds, letter, week_before
 from troop.chaos.period import Period
+from troop.risks.risk_changes import risk_lines
 from troop.shared import moments, zones
 
 SECONDS = {
@@ -286,7 +287,8 @@ class OverviewReader:
         period = Period(*bounds(first, last, zone), first, last)
         for event in sorted(events, key=lambda one: str(one["at"]), reverse=True):
             period.add(outcome_of(event))
-        return letter(period.document())
+        changes = risks_of(self.client, period)
+        return [*letter(period.document()), *(risk_lines(changes) if changes else ())]
 
 
 def _strengths(groups: list[dict[str, Any]]) -> dict[str, dict[str, int]]:

@@ -15,6 +15,7 @@ from troop.chaos.aws.streams import parse
 from troop.chaos.flows.notifier import UnreadableRecord
 from troop.chaos.notifications import Kind, Notification
 from troop.chaos.wiring import notifications
+from troop.risks.wiring import records
 from troop.shared import moments
 from troop.shared.aws.metrics import emit, emit_repairs
 from troop.shared.metrics import Metric, Repair
@@ -57,9 +58,18 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
 
 def _weekly_letter(due: datetime) -> dict[str, Any]:
-    news = notifications.weekly_letter().send(due)
+    news = notifications.weekly_letter().send(due, _risk_lines)
     _count([news], 0)
     return {"lines": len(news.detail["letter"])}
+
+
+def _risk_lines(since: datetime, until: datetime) -> list[str]:
+    """Returns the lines about risks. A failure must not stop the letter."""
+    try:
+        return records.letter_lines(since, until)
+    except Exception:
+        logger.exception("risks could not be read")
+        return ["Risks could not be read."]
 
 
 def _redrive() -> dict[str, Any]:

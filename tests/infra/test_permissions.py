@@ -54,9 +54,11 @@ def test_ticks_search_for_earlier_tables_only_where_settings_unleash(blue: Templ
     )
 
 
-def test_only_the_weekly_letter_needs_the_events_of_all_units(synthesised: Callable[..., Template]) -> None:
+def test_only_the_weekly_letter_needs_the_events_of_all_units_and_the_risks(
+    synthesised: Callable[..., Template],
+) -> None:
     more = permissions(synthesised(weekly_letter=True), "NotifyRole") ^ ROLES["NotifyRole"]
-    assert more == allow("<Events.Arn>/index/by-time", "dynamodb:Query")
+    assert more == allow("<Events.Arn>/index/by-time", "dynamodb:Query") | allow("<Decisions.Arn>", "dynamodb:Query")
 
 
 @pytest.mark.parametrize("stack", ["template", "blue"])

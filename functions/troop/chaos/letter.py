@@ -48,7 +48,7 @@ def letter(summary: Mapping[str, Any]) -> list[str]:
     lines = [f"{head}{_hits(totals, counted(summary['units_hit'], 'unit'))}{_verdicts(totals)}."]
     owners = [row for row in summary["owners"] if row["hits"]]
     for row in owners[:MOST_OWNERS]:
-        owner = _short(row["owner"] or "no owner")
+        owner = short(row["owner"] or "no owner")
         lines.append(f"{owner}: {_hits(row)}{''.join(_parts(row, summary))}.")
     if len(owners) > MOST_OWNERS:
         lines.append(f"{counted(len(owners) - MOST_OWNERS, 'more owner')}: `troop report` has all of them.")
@@ -64,19 +64,19 @@ def _parts(row: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
     if row["recovery_after_faults"]["count"]:
         median = _seconds(row["recovery_after_faults"]["median"])
         yield f"; recovered {median} after a lasting fault (median)"
-    yield _named(
-        "; broken or not recovered: ", [_short(one["unit"]) for one in units if one["broken"] or one["unrecovered"]]
+    yield named(
+        "; broken or not recovered: ", [short(one["unit"]) for one in units if one["broken"] or one["unrecovered"]]
     )
-    yield _named("; verdict unknown: ", [_short(one["unit"]) for one in units if one["unknown"]])
-    slow = {one["unit"]: _short(one["unit"]) for one in units if one["slower"]}
+    yield named("; verdict unknown: ", [short(one["unit"]) for one in units if one["unknown"]])
+    slow = {one["unit"]: short(one["unit"]) for one in units if one["slower"]}
     slowest = {
-        one["unit"]: f"{_short(one['unit'])} ({_seconds(one['seconds'])}, usually {_seconds(one['usual_seconds'])})"
+        one["unit"]: f"{short(one['unit'])} ({_seconds(one['seconds'])}, usually {_seconds(one['usual_seconds'])})"
         for one in reversed(summary["slower"])  # of several of one unit, the slowest stays
         if one["unit"] in slow
     }
     ordered = dict.fromkeys([one["unit"] for one in summary["slower"] if one["unit"] in slow]) | slow | slowest
-    yield _named("; slower than before: ", [name for name in ordered.values() if name])
-    yield _named("; held again: ", [_short(one["unit"]) for one in summary["mended"] if one["owner"] == row["owner"]])
+    yield named("; slower than before: ", [name for name in ordered.values() if name])
+    yield named("; held again: ", [short(one["unit"]) for one in summary["mended"] if one["owner"] == row["owner"]])
 
 
 def _hits(counts: Mapping[str, Any], units: str = "") -> str:
@@ -98,7 +98,8 @@ def _verdicts(counts: Mapping[str, Any]) -> str:
     return "".join(f", {counts[key]:,} {word}" for key, word in words.items() if counts[key])
 
 
-def _named(head: str, names: Sequence[str]) -> str:
+def named(head: str, names: Sequence[str]) -> str:
+    """Returns the first names after some words, and how many more there are; "" without names."""
     if not names:
         return ""
     more = len(names) - MOST_NAMES
@@ -109,7 +110,7 @@ def _seconds(seconds: float) -> str:
     return duration(seconds).replace("\N{NO-BREAK SPACE}", " ")
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
     """Returns the beginning of a name that people have set, on one line."""
     plain = "".join(character if character.isprintable() else " " for character in text)
     return plain if len(plain) <= _LONGEST_NAME else plain[: _LONGEST_NAME - 3] + "..."

@@ -14,7 +14,8 @@ def period_page(period: Mapping[str, Any]) -> str:
 
     Args:
         period: the document of ``troop report``: a summary (:meth:`troop.chaos.period.Period.document`) with
-            ``deployment``, ``where``, ``letter``, ``expired``, ``events_read``, ``created_at`` and ``created_by``.
+            ``deployment``, ``where``, ``risks``, ``letter``, ``expired``, ``events_read``, ``created_at`` and
+            ``created_by``.
     """
     return page(
         "period.html",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -15,6 +16,9 @@ from troop.report import period_pictures
 from troop.report.html import MOST_ROWS
 from troop.report.period_page import period_page
 from troop.report.period_pictures import BAR, HEIGHT, MOST_BARS, STAGE_WORDS, WIDTH, Weeks
+from troop.risks.risk import Risk
+from troop.risks.risk_changes import risk_changes
+from troop.risks.rule import Severity
 
 STAGES = {"noticed": 5.0, "launched": 10.0, "in_service": 60.0, "healthy": 20.0, "recovered": 5.0}
 
@@ -28,10 +32,14 @@ def document(read: dict[str, Any]) -> dict[str, Any]:
         "events_read": 7,
         "expired": ["Events do not expire: all of the period are read."],
         "letter": letter(read),
+        "risks": None,
         **read,
     }
 
 
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+SEEN = datetime(2026, 10, 6, tzinfo=UTC)
+ON_RECORD = Risk("one-zone", "web", Severity.HIGH, "", {"zone": "a"}, SEEN, NOW)
 HOSTILE = '<img src=x onerror="alert(1)">\u202e'
 
 
@@ -45,6 +53,20 @@ def test_text_of_people_is_only_text() -> None:
     assert "&lt;img src=x" in page
     assert "<script" not in page
     assert "script-src &#39;none&#39;" in page
+
+
+def test_risks_that_appeared_and_that_are_gone_are_listed() -> None:
+    hostile = replace(ON_RECORD, subject=HOSTILE, owner=HOSTILE, confirmed="2026-10-07#web")
+    gone = replace(ON_RECORD, subject="db", gone_since=datetime(2026, 10, 8, tzinfo=UTC))
+    read = summary([])
+    changes = risk_changes([(hostile, False), (gone, False)], datetime(2026, 10, 5, tzinfo=UTC), NOW)
+    page = period_page(document(read) | {"risks": changes})
+    assert "<img" not in page
+    text = " ".join(re.sub("<[^>]+>", " ", page).split())
+    assert "1 high, 0 medium, 0 low hold now." in text
+    assert "2026-10-07#web" in text
+    assert "high one-zone db no owner 2026-10-06 2026-10-08" in text
+    assert "They could not be read." in period_page(document(read))
 
 
 def test_empty_period_has_a_page() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -22,6 +22,8 @@ LONGEST = 180.0
 
 _PAGE = READS * EXAMINED
 
+End = Callable[[datetime, datetime], Sequence[str]]
+
 
 @dataclass(frozen=True)
 class WeeklyLetter:
@@ -39,12 +41,15 @@ class WeeklyLetter:
     topic: Topic
     clock: Callable[[], float] = time.monotonic
 
-    def send(self, due: datetime) -> Notification:
+    def send(self, due: datetime, end: End) -> Notification:
         """Sends the letter of the last full week before a moment, and returns it. A repeated letter has the same
         ``id``.
 
         It reads the events of the week, and earlier ones until each recovery can be compared with those before it, for
         at most :data:`LONGEST`. The letter says what it could not read.
+
+        Args:
+            end: returns the last lines of the letter, for the bounds of the week.
 
         Raises:
             NotSent, ClientError, BotoCoreError: of the table, the bus or the topic.
@@ -57,6 +62,7 @@ class WeeklyLetter:
         if not is_complete and period.oldest:
             lacks = "are missing" if period.oldest >= period.since else "are not compared with"
             lines.append(f"Events before {moments.second(period.oldest)} could not be read in time, and {lacks}.")
+        lines += end(period.since, period.until)
         news = letter_notification(self.deployment, due, summary, lines)
         try:
             self.bus.send([news])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
 
 from troop.risks.aws.exemption_table import ExemptionTable
 from troop.risks.aws.risk_table import RiskTable
 from troop.risks.risk import Exemption, Key
+from troop.risks.risk_changes import risk_changes, risk_lines
 from troop.shared.aws.clients import client
 from troop.shared.variables import Variable
 from troop.shared.wiring import environment
@@ -28,3 +29,12 @@ def today() -> date:
 
 def current_exemptions() -> dict[Key, Exemption]:
     return exemptions().current(environment.now(), today())
+
+
+def letter_lines(since: datetime, until: datetime) -> list[str]:
+    """Returns the lines about risks for a letter of a period; none before the first reading."""
+    if risk_table().last() is None:
+        return []
+    exempt = current_exemptions()
+    risks = ((risk, risk.key in exempt) for risk in risk_table().all())
+    return risk_lines(risk_changes(risks, since, until))

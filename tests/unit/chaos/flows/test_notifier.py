@@ -15,7 +15,7 @@ import pytest
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
-from handlers import notify
+from handlers import notify, risks
 from tests.unit.account.account import CONTEXT, OVERDUE, WEB, Account, before, calls, changing
 from tests.unit.account.asking import ANNA, patch
 from tests.unit.chaos.build import (
@@ -735,6 +735,27 @@ def test_letter_of_a_week_without_terminations_has_one_line(account: Account, li
     assert news["letter"] == [news["summary"]] == ["2026-11-09 to 2026-11-15: no hits."]
 
 
+def test_letter_ends_with_what_changed_of_the_risks(account: Account, listeners: Listeners) -> None:
+    account.clock.moment = moments.parse("2026-11-12T12:00:00Z")
+    account.group("web", 1, tags={"troop:owner": "team-web"})
+    risks.handler({}, CONTEXT)
+    notify.handler({"letter": MONDAY}, CONTEXT)
+    (news,) = listeners.heard()
+    assert news["letter"][1:] == [
+        "Risks: 1 high, 2 medium; 3 appeared, 0 gone.",
+        "Risks of team-web; appeared: missing-image of web, no-alarm of web, one-instance of web.",
+    ]
+
+
+def test_letter_without_readable_risks_says_so(
+    account: Account, listeners: Listeners, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TROOP_DECISIONS_TABLE")
+    notify.handler({"letter": MONDAY}, CONTEXT)
+    (news,) = listeners.heard()
+    assert news["letter"][1:] == ["Risks could not be read."]
+
+
 @pytest.mark.parametrize(
     ("pages", "terminations", "says"),
     [
@@ -755,7 +776,7 @@ def test_letter_stops_reading_in_time_and_says_so(
         _put_last_week(account, "web", day)
     clock = iter([*[0.0] * pages, 1000.0])
     writer = replace(wired.weekly_letter(), clock=lambda: next(clock))
-    writer.send(moments.parse(MONDAY))
+    writer.send(moments.parse(MONDAY), lambda *_: ())
     (news,) = listeners.heard()
     assert (news["terminations"], news["letter"][-1]) == (terminations, says)
 

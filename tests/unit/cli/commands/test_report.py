@@ -23,6 +23,7 @@ from cli.shared import aws, settings_files, show, times
 from cli.shared.context import Options
 from cli.shared.errors import CliError, Exit
 from cli.shared.settings_files import TriedSettings
+from tests.unit.cli.commands.test_risks import ACCEPTED, ALONE, GONE, READ, VOLUME
 from tests.unit.cli.conftest import FakeApi, Run, event
 
 DECISION_DAYS = report.decision_days
@@ -76,6 +77,28 @@ def test_page_and_json_file_have_the_same_numbers(run: Run, api: FakeApi, here: 
     for words in (*document["letter"], *document["expired"], "web was BROKEN", "opted out by item: migration"):
         assert words in text
     assert not re.search(r"<script|https?://(?!www\.w3\.org)", text), "the page loads nothing and runs nothing"
+
+
+def test_risks_of_the_period_are_in_the_document_and_in_the_letter(ok: Callable[..., Any], api: FakeApi) -> None:
+    api.risks, api.reading = [ALONE, VOLUME, ACCEPTED, GONE], READ
+    document = ok("report", "--from", "2026-11-01", "--to", "2026-11-20")
+    assert document["risks"]["holding"] == {"high": 1, "medium": 0, "low": 1}
+    assert [one["rule"] for one in document["risks"]["appeared"]] == ["one-zone", "no-room", "unattached-volume"]
+    assert [one["rule"] for one in document["risks"]["gone"]] == ["no-room"]
+    assert document["letter"][1:] == [
+        "Risks: 1 high, 1 low; 3 appeared, 1 gone; 1 exempt. Leftovers cost at most 8.80 USD a month.",
+        "Risks of shop; appeared: one-zone of web.",
+        "Risks of no owner; appeared: no-room of web, unattached-volume of vol-1; gone: no-room of web.",
+    ]
+    assert ok("report", "--from", "2026-11-19", "--to", "2026-11-20")["risks"]["appeared"] == []
+
+
+def test_a_report_without_a_reading_of_risks_says_so(ok: Callable[..., Any], api: FakeApi) -> None:
+    for refusal in ([], [Answer(403, {"message": "Missing Authentication Token"})]):
+        api.refusals = {("GET", "risks"): refusal} if refusal else {}
+        document = ok("report")
+        assert document["risks"] is None
+        assert "There is no reading of risks" in document["expired"][-1]
 
 
 def test_query_spans_the_period_and_the_year_before_it(ok: Callable[..., Any], api: FakeApi) -> None:
@@ -140,7 +163,7 @@ def test_report_says_what_can_no_longer_be_read(
     expected: list[str],
 ) -> None:
     monkeypatch.setattr(report, "decision_days", lambda *_: retention)
-    api.events = events
+    api.events, api.reading = events, READ
     first = "2026-11-18" if retention == 90 else "2026-10-01"
     assert ok("report", "--from", first)["expired"] == expected
 

@@ -105,7 +105,8 @@ def test_a_year_is_read_once_and_then_only_what_is_new_or_can_change(
     desk.world.events = [event("d", "2026-11-23"), event("a", "2026-11-19", "UNRECOVERED")]
     desk.at += timedelta(hours=1)
     days = desk.reader.part("year")["value"]["days"]
-    assert desk.world.calls[-1][2]["since"] == "2026-11-19T10:00:00.000Z"  # the oldest that can still change
+    (*_, last) = [query for _, path, query in desk.world.calls if path == "events"]
+    assert last["since"] == "2026-11-19T10:00:00.000Z"  # the oldest that can still change
     assert list(days) == ["2026-11-02", "2026-11-19", "2026-11-20", "2026-11-23"]
     assert days["2026-11-19"] == {"hits": 1, "unrecovered": 1, "leashed": 0}
     monkeypatch.setattr(overview_reader, "MOST_OF_YEAR", 2)

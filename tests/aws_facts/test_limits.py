@@ -16,7 +16,7 @@ from tests.aws_facts.sources import model, text_of
     [
         ("troop.bench.aws.run_rows.MOST_PARTS", "dynamodb TransactWriteItemList"),
         ("troop.chaos.aws.health_reads.UNITS_READ", "dynamodb KeyList"),
-        ("troop.chaos.aws.decision_table._BATCH", "dynamodb WriteRequests"),
+        ("troop.shared.aws.dynamo.BATCH", "dynamodb WriteRequests"),
         ("troop.bench.aws.fleets.AT_ONCE", "ec2 RequestInstanceTypeList"),
         ("troop.bench.aws.admission_reads.AT_ONCE", "ec2 RequestInstanceTypeList"),
         ("troop.chaos.aws.health_reads.RUNS_READ", "stepfunctions PageSize"),

@@ -18,7 +18,7 @@ FUNCTIONS = Path(__file__).parents[3] / "functions"
 HANDLERS = sorted(path.stem for path in (FUNCTIONS / "handlers").glob("[!_]*.py"))
 PERMITTED = {"api", "report", "start"}
 """Import pydantic: it validates what callers send or schedules repeat, and what a report consists of."""
-COMMON = {"api", "widgets"}
+COMMON = {"api", "risks", "widgets"}
 
 
 @cache

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from handlers import cell, fleet, inject, launch, notify, reaper, report, teardown, watchdog, widgets
+from handlers import cell, fleet, inject, launch, notify, reaper, report, risks, teardown, watchdog, widgets
 from infra.queries import BENCHMARK_FUNCTIONS, FUNCTIONS, QUERIES, Query
 from tests.unit.account.account import CONTEXT, FRIDAY, Account, Cut, calls, cut_at
 from tests.unit.account.asking import get
@@ -88,6 +88,8 @@ def written(account: Account, log: Log, monkeypatch: pytest.MonkeyPatch) -> dict
     with pytest.raises(KeyError, match="source"):
         inject.handler({"id": "an event that nobody sends"}, CONTEXT)
     record("inject")
+    risks.handler({}, CONTEXT)
+    record("risks")
     widgets.handler({"widget": "runs"}, CONTEXT)
     record("widgets")
     for function, handler in BENCHMARKS.items():

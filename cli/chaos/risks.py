@@ -43,6 +43,17 @@ def worst_first(risks: Iterable[Risk]) -> list[Risk]:
     return sorted(risks, key=lambda risk: (bool(risk["gone_since"]), _ORDER[risk["severity"]], risk["rule"]))
 
 
+def ordered(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns an answer of GET /risks with the worst risks first, and the kinds of leftovers that AWS charges for."""
+    return {**answer, "risks": worst_first(answer["risks"]), "charged": sorted(CHARGED)}
+
+
+def by_severity(risks: Iterable[Risk]) -> dict[str, int]:
+    """Returns how many risks hold that nobody is exempt from, by severity, the worst first."""
+    counts = Counter(risk["severity"] for risk in risks if not risk["gone_since"] and not risk["exemption"])
+    return {severity.value: counts[severity.value] for severity in Severity}
+
+
 def state(risk: Risk) -> str:
     """Returns whether a risk holds, and whether somebody is exempt from it."""
     if risk["gone_since"]:

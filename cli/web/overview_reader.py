@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from cli.chaos import course, malformed, overview, year
+from cli.chaos import course, malformed, overview, risks, year
 from cli.chaos.course import awaits_verdict
 from cli.chaos.period_reader import outcome_of, risks_of
 from cli.chaos.units import outlook
@@ -36,9 +36,11 @@ SECONDS = {
     "ahead": 300,
     "units": 600,
     "ungrouped": 600,
+    "risks": 3600,
     "year": 300,
 }
-"""The parts, and the age at which each is read again. Units and the forecast take the most requests."""
+"""The parts, and the age at which each is read again. Units and the forecast take the most requests. Troop looks
+for risks once a day."""
 
 MOST_TODAY = 1000
 MOST_OF_YEAR = 5000
@@ -119,6 +121,7 @@ class OverviewReader:
             "ahead": lambda now: calendar_ahead.next_day(self.basis(), now),
             "units": self._units,
             "ungrouped": lambda _: self.read_ungrouped(),
+            "risks": lambda _: self._risks(),
             "year": self._year,
         }
         part = self._parts[name]
@@ -243,6 +246,13 @@ class OverviewReader:
             return []
         lost = {event["unit"]: event["event_id"] for event in reversed(events)}
         return [{**row, "event_id": lost[unit]} for unit, row in weak.items() if unit in lost][:SHOWN_UNITS]
+
+    def _risks(self) -> dict[str, Any] | None:
+        """Returns how many risks hold, by severity, and when the account was read; None before the first reading."""
+        answer = self.client.risks(gone=False)
+        if answer["reading"] is None:
+            return None
+        return {"at": answer["reading"]["at"], "by_severity": risks.by_severity(answer["risks"])}
 
     def _tick(self, now: datetime) -> dict[str, str] | None:
         tick = calendar_ahead.next_tick(self.settings(), now)

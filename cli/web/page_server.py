@@ -19,7 +19,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Protocol
 
-from cli.chaos import why
+from cli.chaos import risks, why
 from cli.client import retries
 from cli.client.api import Answer, UnreachableError
 from cli.client.client import TroopClient
@@ -104,6 +104,7 @@ _ROUTES: Routes = (
     (re.compile("/ui/overview"), _GET),
     (re.compile("/ui/groups"), _GET),
     (re.compile("/ui/recoveries"), _GET),
+    (re.compile("/ui/risks"), _GET),
     (re.compile("/ui/ahead"), _GET),
     (re.compile("/ui/catalogue"), _GET),
     (re.compile("/ui/comparison"), _GET),
@@ -299,6 +300,8 @@ class _PageHandler(Handler):
             )
         if path == "/ui/recoveries":
             return Answer(HTTPStatus.OK, self.server.overview.recoveries_of(query.get("unit", "")))
+        if path == "/ui/risks":
+            return Answer(HTTPStatus.OK, risks.ordered(self.server.client.risks(gone=True)))
         if path == "/ui/ahead":
             return Answer(HTTPStatus.OK, self.server.policies.ahead(query.get("unit", "")))
         return Answer(HTTPStatus.OK, self.server.about)

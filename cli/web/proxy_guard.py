@@ -60,6 +60,7 @@ ROUTES: Routes = (
     (re.compile(f"/events/{_SEGMENT}"), frozenset({"GET"})),
     (re.compile("/decisions"), frozenset({"GET"})),
     (re.compile("/changes"), frozenset({"GET"})),
+    (re.compile("/risks"), frozenset({"GET", "PATCH"})),
     (re.compile("/groups"), frozenset({"GET"})),
     (re.compile(f"/groups/{_SEGMENT}"), frozenset({"GET", "PATCH"})),
     (re.compile("/policies"), frozenset({"GET"})),

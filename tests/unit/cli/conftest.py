@@ -38,6 +38,32 @@ ARN = "arn:aws:execute-api:eu-central-1:111122223333:abc123/v1"
 SOURCES = ("takes_part", "until", "probability", "reason", "owner")
 
 
+READ = {"at": "2026-11-20T03:23:00.000Z", "subjects": {"unit": 2, "volume": 1}, "unread": [], "unrecorded": 0}
+"""The last reading of the account, as in the response of GET /risks."""
+
+
+EXEMPTION = {"reason": "moves soon", "until": "2027-03-31", "by": "arn:ada", "at": "2026-11-19T10:00:00.000Z"}
+
+
+def risk(rule: str, subject: str, severity: str, kind: str = "unit", **more: Any) -> dict[str, Any]:
+    """Returns a risk as in the response of GET /risks."""
+    return {
+        "rule": rule,
+        "subject": subject,
+        "kind": kind,
+        "severity": severity,
+        "owner": "",
+        "evidence": {"zone": "a"},
+        "first_seen": "2026-11-18T03:23:00.000Z",
+        "last_seen": "2026-11-20T03:23:00.000Z",
+        "gone_since": None,
+        "unknown": "",
+        "monthly": None,
+        "confirmed": None,
+        "exemption": None,
+    } | more
+
+
 ESTIMATE: dict[str, Any] = {
     "expected": 0.1234,
     "most": 1.5,

@@ -17,6 +17,7 @@ const VIEWS = [
   [/^#\/events$/, () => import("./events.js"), "#/events", "the events"],
   [/^#\/events\/([^/]+)$/, () => import("./event.js"), "#/events", "the event"],
   [/^#\/changes$/, () => import("./changes.js"), "#/changes", "the changes"],
+  [/^#\/risks$/, () => import("./risks.js"), "#/risks", "the risks"],
   [/^#\/calendar$/, () => import("./calendar.js"), "#/calendar", "the calendar"],
   [/^#\/benchmarks$/, () => import("./benchmarks.js"), "#/benchmarks", "the benchmarks"],
   [/^#\/benchmarks\/([^/]+)$/, () => import("./benchmark.js"), "#/benchmarks", "the benchmark"],

@@ -11,14 +11,15 @@ import { findings } from "./fleets.js";
 import { ago, loaded, loadedLine, stamp } from "./freshness.js";
 import { clock, count, day as shortDay, eventAddress, hour, kind, moment, money, sentence, soon, stateKind, timed, unitAddress, unitOf, words } from "./format.js";
 import { awaitsVerdict, inFlight, recoversFrom } from "./stages.js";
+import { SEVERITY } from "./risks.js";
 import { itself, switchTile } from "./switch.js";
 
 const EVERY = 30_000;
-const OLD = { today: 120_000, benchmarks: 120_000, tick: 120_000, health: 300_000, ahead: 600_000, units: 1_200_000, ungrouped: 1_200_000, year: 1_200_000 };
-const NAMES = { today: "Today", benchmarks: "The cost", tick: "The next tick", health: "The health", ahead: "The forecast", units: "The units", ungrouped: "Instances", year: "The last year" };
+const OLD = { today: 120_000, benchmarks: 120_000, tick: 120_000, health: 300_000, ahead: 600_000, units: 1_200_000, ungrouped: 1_200_000, risks: 7_200_000, year: 1_200_000 };
+const NAMES = { today: "Today", benchmarks: "The cost", tick: "The next tick", health: "The health", ahead: "The forecast", units: "The units", ungrouped: "Instances", risks: "The risks", year: "The last year" };
 // Reads that can be slow follow each other: a browser has few connections, and one must be left to halt.
-const [QUICK, SLOW] = [["today", "tick", "benchmarks", "health"], ["units", "ahead", "ungrouped", "year"]];
-const TITLES = { today: "Today", next: "Next", cost: "Cost", units: "Units", ungrouped: "Outside Auto Scaling groups" };
+const [QUICK, SLOW] = [["today", "tick", "benchmarks", "health"], ["units", "ahead", "ungrouped", "risks", "year"]];
+const TITLES = { today: "Today", next: "Next", cost: "Cost", units: "Units", risks: "Risks", ungrouped: "Outside Auto Scaling groups" };
 const GRADE = { ok: "good", warn: "warn", fail: "bad" };
 const FEW = 4; // expected hits that are visible
 
@@ -36,7 +37,7 @@ export async function show(main, signal) {
   const tiles = Object.fromEntries(Object.keys(TITLES).map((which) => [which, h("section", { class: "tile", "aria-labelledby": `tile-${which}` })]));
   const events = h("div", {});
   const lately = h("div", {});
-  const wide = [tiles.units, tiles.ungrouped];
+  const wide = [tiles.units, tiles.risks, tiles.ungrouped];
   let timer;
   let round = 0;
   for (const one of wide) one.classList.add("line");
@@ -120,6 +121,7 @@ export async function show(main, signal) {
     [["ahead", "units"], tiles.next, () => tile("next", ["ahead"], () => nextContent(state.ahead, state.units.value?.odds))],
     [["benchmarks"], tiles.cost, () => tile("cost", ["benchmarks"], () => costContent(state.benchmarks.value))],
     [["units"], tiles.units, () => tile("units", ["units"], () => unitsContent(state.units.value), 1)],
+    [["risks"], tiles.risks, () => tile("risks", ["risks"], () => risksContent(state.risks.value), 1)],
     [["ungrouped"], tiles.ungrouped, () => tile("ungrouped", ["ungrouped"], () => ungroupedContent(state.ungrouped.value), 1)],
     [["today"], events, drawEvents],
     [["year"], lately, drawLately],
@@ -308,6 +310,13 @@ function unitsContent(units) {
     h("ul", { class: "states" }, states.map(([one, number]) => h("li", {}, h("a", { href: address("#/units", { show: one }) }, h("strong", {}, count(number)), " ", h("span", { class: `badge ${stateKind(one)}` }, one))))),
     units.limited && h("p", { class: "muted small" }, `Of the first ${count(units.limited)} groups.`),
   ];
+}
+
+function risksContent(risks) {
+  if (!risks) return h("p", { class: "muted" }, "The account is not read yet. Troop does so once a day.");
+  const found = Object.entries(risks.by_severity).filter(([, number]) => number > 0);
+  if (!found.length) return h("p", {}, link("#/risks", "No risks"), " that nobody has accepted.");
+  return h("ul", { class: "states" }, found.map(([severity, number]) => h("li", {}, h("a", { href: address("#/risks", { severity }) }, h("strong", {}, count(number)), " ", badge(severity, SEVERITY[severity])))));
 }
 
 function ungroupedContent(all) {

@@ -8,30 +8,8 @@ from typing import Any
 import pytest
 
 from cli.shared.errors import Exit
-from tests.unit.cli.conftest import FakeApi, Run
+from tests.unit.cli.conftest import EXEMPTION, READ, FakeApi, Run, risk
 
-READ = {"at": "2026-11-20T03:23:00.000Z", "subjects": {"unit": 2, "volume": 1}, "unread": [], "unrecorded": 0}
-
-
-def risk(rule: str, subject: str, severity: str, kind: str = "unit", **more: Any) -> dict[str, Any]:
-    return {
-        "rule": rule,
-        "subject": subject,
-        "kind": kind,
-        "severity": severity,
-        "owner": "",
-        "evidence": {"zone": "a"},
-        "first_seen": "2026-11-18T03:23:00.000Z",
-        "last_seen": "2026-11-20T03:23:00.000Z",
-        "gone_since": None,
-        "unknown": "",
-        "monthly": None,
-        "confirmed": None,
-        "exemption": None,
-    } | more
-
-
-EXEMPTION = {"reason": "moves soon", "until": "2027-03-31", "by": "arn:ada", "at": "2026-11-19T10:00:00.000Z"}
 VOLUME = risk("unattached-volume", "vol-1", "low", "volume", monthly={"amount": 8.8, "currency": "USD"})
 ADDRESS = risk("unused-address", "eipalloc-1", "low", "address")
 TEMPLATE = risk("unused-template", "lt-1", "low", "launch template")

@@ -59,7 +59,7 @@ def desk() -> Desk:
 
 def test_each_part_is_read_at_its_own_pace_for_all_tabs(desk: Desk) -> None:
     light = ["benchmarks", "benchmarks", "events", "fleets"]  # the open runs, and those of the month
-    assert desk.requests() == sorted([*light, "health", "groups", "events"])
+    assert desk.requests() == sorted([*light, "health", "groups", "risks", "events"])
     assert desk.requests(seconds=10) == []
     assert desk.requests(seconds=25) == light
     assert desk.requests(seconds=100) == sorted([*light, "health"])

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, Route, expect
 from cli.client.api import Answer
 from tests import accessibility
 from tests.patience import PAGE_PATIENCE_MS
-from tests.unit.cli.conftest import change, event
+from tests.unit.cli.conftest import EXEMPTION, READ, change, event, risk
 from tests.unit.cli.web.page.conftest import SETTLED, Looking
 from tests.unit.cli.web.page_world import RUN, World, cell, live_answer, live_cell, living_fleet, run, termination
 
@@ -73,6 +73,7 @@ VIEWS: tuple[tuple[str, tuple[Callable[[Page], None], ...]], ...] = (
     ("events/2026-11-17~ledger", ()),
     ("events/2026-11-16~web", ()),
     ("changes", ()),
+    ("risks?exempt=true&gone=true", ()),
     ("calendar", ()),
     ("benchmarks", ()),
     ("benchmarks/cassandra-write", (_compare,)),
@@ -109,6 +110,13 @@ def world(world: World) -> World:
     flight = termination("web", "2026-11-16", "TERMINATED", recovered_at=None, recovery_seconds=None, verdict=None)
     world.events[0] = broken
     world.events += [flight, *(termination("web", f"2026-11-{n}") for n in range(15, 9, -1))]
+    world.reading = READ | {"unread": ["images could not be read: AccessDenied"]}
+    world.risks = [
+        risk("one-zone", "web", "high", owner="shop", confirmed="2026-11-19#web"),
+        risk("no-alarm", "db", "medium", exemption=EXEMPTION, unknown="alarms could not be read"),
+        risk("scale-in-protected", "db", "low", gone_since="2026-11-20T03:23:00.000Z"),
+        risk("unattached-volume", "vol-1", "low", "volume", monthly={"amount": 8.8, "currency": "USD"}),
+    ]
     world.log = [change(None, halted=(None, True)), change("web", owner=(None, "shop"))]
     cells = [cell(1, "n3"), cell(2, "n6", "FAILED")]
     running = run(run=RUNNING, status="RUNNING", ended_at=None, closed_at=None)

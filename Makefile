@@ -25,7 +25,7 @@ bench: setup  ## run a benchmark on a fleet of processes, show its results, and 
 first-hour: setup  ## run the steps of docs/start/first-hour.md on local AWS
 	@$(BIN)/python -m local first-hour
 
-local: setup  ## run local AWS with Troop deployed, until Ctrl-C; ARGS=--kernels: nodes are kernels of their own
+local: setup  ## run local AWS with Troop deployed, until Ctrl-C; ARGS=--kernels: nodes are kernels of their own, ARGS='--name other': beside another
 	@$(BIN)/python -m local up $(ARGS)
 
 OUT ?= docs/pictures

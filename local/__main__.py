@@ -9,25 +9,28 @@ which loses a server; `loss`: failures under load; `workers`: a fleet that works
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from . import latte, loss, ring, web, workers
+from . import latte, loss, profiles, ring, web, workers
 from .demo.benchmark import put_data, tell_benchmark
 from .demo.story import tell
 from .deployment import DeploymentError
 from .guides.walk import first_hour
 from .launcher import LocalAccount
 from .pictures.take import FOLDER, take
-from .process import AccountError, write_private
+from .process import AccountError, alone, write_private
 from .project import ROOT, STATE, NotSetUpError
 from .settings import lasting_settings
 from .tools import NoToolError, prepare, prepare_service
 from .welcome import exports, lend_commands, welcome
 
-_ENVIRONMENT_FILE = STATE / "env.sh"
+_FIRST = "local"
+"""The name of local AWS, unless another is chosen."""
+_PROFILES = STATE / "profiles"
 
 
 def main() -> int:
@@ -36,7 +39,8 @@ def main() -> int:
     up = commands.add_parser("up", help="start local AWS, and run it until Ctrl-C")
     up.add_argument("--no-deploy", action="store_true", help="start the account without Troop")
     up.add_argument("--kernels", action="store_true", help="boot benchmarks' nodes as kernels (User-Mode Linux)")
-    up.set_defaults(run=lambda options: _up(deploy=not options.no_deploy, kernels=options.kernels))
+    up.add_argument("--name", type=_name, default=_FIRST, help="the name of one of several (default: %(default)s)")
+    up.set_defaults(run=lambda options: _up(options.name, deploy=not options.no_deploy, kernels=options.kernels))
     demo = commands.add_parser("demo", help="show a complete demonstration")
     demo.set_defaults(run=lambda _: tell())
     bench = commands.add_parser("bench", help="run a benchmark, and show its results and its teardown")
@@ -85,21 +89,29 @@ def _tools(options: argparse.Namespace) -> None:
     (prepare_service if options.service else prepare)(lambda message: print(f"== {message}", flush=True))
 
 
-def _up(deploy: bool, kernels: bool) -> int:
+def _name(text: str) -> str:
+    if not re.fullmatch("[a-z][a-z0-9]{0,15}", text):
+        raise argparse.ArgumentTypeError(f"{text!r}: must be a lower-case letter, then up to 15 letters and digits")
+    return text
+
+
+def _up(name: str, deploy: bool, kernels: bool) -> int:
+    file = STATE / ("env.sh" if name == _FIRST else f"env-{name}.sh")
     began = time.monotonic()
 
     def progress(message: str) -> None:
         print(f"[{time.monotonic() - began:5.1f} s] {message}", flush=True)
 
-    with LocalAccount("local", kernels=kernels, progress=progress) as account:
+    with alone(file, name), LocalAccount(name, kernels=kernels, progress=progress) as account:
         settings = lasting_settings(datetime.now(UTC))
         outputs = account.deploy(settings) if deploy else {}
         if deploy:
             put_data(account)
-        write_private(_ENVIRONMENT_FILE, exports(account.exports, lend_commands(account.run)))
+        write_private(file, exports(account.exports, lend_commands(account.run)))
+        profiles.add(_PROFILES, name, account.exports)
         progress("ready")
         zone = settings["troop:calendars"]["default"]["time_zone"]
-        print(welcome(_ENVIRONMENT_FILE, outputs, datetime.now(UTC), zone), flush=True)
+        print(welcome(file, outputs, datetime.now(UTC), zone), flush=True)
         try:
             while True:
                 account.check()
@@ -109,7 +121,8 @@ def _up(deploy: bool, kernels: bool) -> int:
         finally:
             logs = account.run.relative_to(ROOT)
             print(f"\nstopping ... (logs: {logs}; the logs of the last three runs remain)", flush=True)
-            _ENVIRONMENT_FILE.unlink(missing_ok=True)
+            file.unlink(missing_ok=True)
+            profiles.remove(_PROFILES, name)
     return 0
 
 

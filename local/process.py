@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -11,7 +12,7 @@ import subprocess
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,19 @@ def write_private(path: Path, text: str) -> None:
     part.touch(0o600, exist_ok=False)
     part.write_text(text)
     part.rename(path)
+
+
+@contextlib.contextmanager
+def alone(file: Path, name: str) -> Iterator[None]:
+    """Lets one process at a time run the block for a file. Raises AccountError if another has it, dead ones never."""
+    file.parent.mkdir(exist_ok=True)
+    with file.with_suffix(".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            message = f"local AWS with the name {name} runs already. Start a second one: make local ARGS='--name other'"
+            raise AccountError(message) from None
+        yield
 
 
 def keep_logs_only(run: Path) -> None:

@@ -52,6 +52,7 @@ WORKERS = {
     "test_bench_schedule.py": "fleets",
     "test_bench_spot.py": "fleets",
     "test_bench_units.py": "terminations",
+    "test_everywhere.py": "fleets",
     "test_bench_reach.py": "terminations",
     "test_bench_smoke.py": "terminations",
     "test_fleet.py": "fleets",

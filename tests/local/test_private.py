@@ -22,6 +22,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from botocore.session import Session
 
+from local import profiles
 from local.launcher import LocalAccount
 from local.process import write_private
 from local.project import STATE
@@ -278,3 +279,26 @@ def test_the_environment_is_all_that_sdks_need(account: LocalAccount, monkeypatc
     session: Any = Session()
     assert session.create_client("sts").get_caller_identity()["Account"] == "000000000000"
     assert session.create_client("ec2").describe_instances()["ResponseMetadata"]["HTTPStatusCode"] == 200
+
+
+def test_profiles_of_two_accounts_lead_to_their_own_servers(
+    account: LocalAccount, other: LocalAccount, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in [*account.exports, "AWS_PROFILE", "REQUESTS_CA_BUNDLE"]:
+        monkeypatch.delenv(name, raising=False)
+    file = tmp_path / "profiles"
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(file))
+    for name, one in {"one": account, "two": other}.items():
+        profiles.add(file, name, one.exports)
+    assert file.stat().st_mode & 0o777 == 0o600
+    vpcs = {}
+    for name, one in {"one": account, "two": other}.items():
+        session: Any = Session(profile=name)
+        sts = session.create_client("sts")
+        assert sts.meta.endpoint_url == one.exports["AWS_ENDPOINT_URL"]
+        assert sts.get_caller_identity()["Account"] == "000000000000"
+        vpcs[name] = {vpc["VpcId"] for vpc in session.create_client("ec2").describe_vpcs()["Vpcs"]}
+    assert not vpcs["one"] & vpcs["two"]
+    profiles.remove(file, "one")
+    profiles.remove(file, "one")
+    assert Session().available_profiles == ["two"]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from local.process import AccountError, alone
 from local.project import ROOT
 from local.settings import lasting_settings
 from local.welcome import exports, lend_commands, welcome
@@ -48,3 +49,15 @@ def test_shell_that_reads_the_exports_has_the_commands(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["aws", "troop"])
 def test_lent_command_is_executable(tmp_path: Path, command: str) -> None:
     assert os.access(lend_commands(tmp_path) / command, os.X_OK)
+
+
+def test_a_second_account_of_the_same_name_is_refused_while_the_first_runs(tmp_path: Path) -> None:
+    file = tmp_path / "env.sh"
+    with (
+        alone(file, "local"),
+        pytest.raises(AccountError, match=r"name local runs already.*--name other"),
+        alone(file, "local"),
+    ):
+        pass
+    with alone(file, "local"), alone(tmp_path / "env-other.sh", "other"):
+        pass

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Annotated, Any
 
 import boto3
@@ -18,8 +19,11 @@ import typer
 
 from cli.bench import report_source
 from cli.chaos import ungrouped
-from cli.client.connection import connection
+from cli.client.connection import Connection, connection
 from cli.client.deployment import Deployment
+from cli.client.deployments_file import ListedDeployment
+from cli.client.everywhere import connect as connect_listed
+from cli.client.everywhere import everywhere
 from cli.forecasts import calendar_ahead, live_account
 from cli.forecasts.calendar_ahead import Basis
 from cli.shared import aws, context, show, times
@@ -28,6 +32,7 @@ from cli.shared.settings_files import TriedSettings
 from cli.web.login_link import LoginLink
 from cli.web.overview_reader import OverviewReader
 from cli.web.page_benchmarks import PageBenchmarks
+from cli.web.page_deployments import PageDeployments
 from cli.web.page_server import MOST_WEEKS, PageServer
 from cli.web.proxy import HOST, exit_code, stop_on_signals, unguessable_host
 from troop.report.assets import MissingChartsError
@@ -53,9 +58,31 @@ def ui(
 ) -> None:
     """Show units, events, the calendar and benchmarks in your browser, only for you, until Ctrl-C."""
     options: context.Options = ctx.obj
+    if every := everywhere(ctx, {"--port": port}):
+        pages = PageDeployments(every.deployments, _listed_page)
+        try:
+            _serve(pages.first(), f"{len(every.deployments)} deployments", no_open, threading.Event().wait)
+        finally:
+            pages.close()
+        return
     conn = connection(ctx)
+    with _page(conn, lambda: aws.make_session(options.profile, options.region), port) as server:
+        _serve(server, str(conn.deployment), no_open, lambda: server.serve_forever(poll_interval=0.2))
+
+
+def _listed_page(listed: ListedDeployment) -> PageServer:
+    make = partial(aws.make_session, listed.profile, listed.region, listed.role, listed.external_id)
+    return _page(connect_listed(listed), make, 0)
+
+
+def _page(conn: Connection, make_session: Callable[[], boto3.Session], port: int) -> PageServer:
+    """Creates the server of a deployment's page.
+
+    Raises:
+        CliError: the port is in use, or a file of the page is missing.
+    """
     conn = replace(conn, client=replace(conn.client, tell=_quiet))  # the page itself shows what is malformed
-    session = aws.make_session(options.profile, options.region)
+    session = make_session()
     ahead = CachedForecast(lambda: read(session, conn.deployment))
     ec2 = aws.client(session, "ec2")
     try:
@@ -66,26 +93,28 @@ def ui(
             lambda: ungrouped.read(ec2),
             ahead.basis,
         )
-        benchmarks = PageBenchmarks(
-            conn.client.benchmarks, lambda: aws.make_session(options.profile, options.region), times.now
-        )
+        benchmarks = PageBenchmarks(conn.client.benchmarks, make_session, times.now)
         host = HOST if port else unguessable_host()
-        server = PageServer(conn.client, about(conn.deployment), ahead, overview, benchmarks, port, _quiet, fetch, host)
+        return PageServer(conn.client, about(conn.deployment), ahead, overview, benchmarks, port, _quiet, fetch, host)
     except MissingChartsError as error:
         raise CliError(Exit.FAILED, str(error)) from None
     except OSError as error:
         raise CliError(Exit.FAILED, f"cannot listen on port {port}: {error.strerror}") from None
+
+
+def _serve(server: PageServer, title: str, no_open: bool, wait: Callable[[], object]) -> None:
+    """Prints the link, and serves until Ctrl-C."""
     stop_on_signals()
     try:
-        with server, LoginLink() as login_link:
+        with LoginLink() as login_link:
             server.used, opener = login_link.used, None if no_open else login_link
-            show.say(f"{conn.deployment}, only for you, until Ctrl-C. The link works once, in one browser:")
+            show.say(f"{title}, only for you, until Ctrl-C. The link works once, in one browser:")
             _show(server, opener)
             if sys.stdin.isatty():
                 signal.signal(signal.SIGTTIN, signal.SIG_IGN)  # it stops background jobs that read
                 show.say("Press Enter for another link.")
                 threading.Thread(target=_links, args=(server, opener), daemon=True).start()
-            server.serve_forever(poll_interval=0.2)
+            wait()
     except KeyboardInterrupt as stop:
         show.note("stopped")
         raise typer.Exit(exit_code(stop)) from None

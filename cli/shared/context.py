@@ -47,7 +47,7 @@ Deployments = Annotated[
 ]
 ANYWHERE = "Global options, anywhere: -d/--deployment, --region, --profile"
 """The line about these options in the help of every command."""
-EVERYWHERE = ("status", "groups", "events", "why", "changes", "report", "doctor", "halt", "resume")
+EVERYWHERE = ("status", "groups", "events", "why", "changes", "report", "doctor", "halt", "resume", "ui")
 """The commands that know ``--all``."""
 _ONE = frozenset({"deployment", "region", "profile"})
 """The options that select a single deployment."""

@@ -51,7 +51,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "simulate": ("troop simulate --groups groups.yaml --from 2027-01-01 --to 2027-12-31",),
     "proxy": ("troop proxy --port 8080",),
-    "ui": ("troop ui", "troop ui --no-open --port 8080"),
+    "ui": ("troop ui", "troop ui --no-open --port 8080", "troop --all ui"),
     "reaper": ("troop reaper off --reason 'to look at a node'",),
     "reaper off": ("troop reaper off --reason 'to look at a node'",),
     "reaper on": ("troop reaper on --yes",),

@@ -90,6 +90,7 @@ _ALONE = {
 """Headers of a report, which has inline scripts: the sandbox gives it another origin, without access to this server."""
 
 _SESSION, _POLICY, _GET, _POST = "/ui/session", "/ui/policy", frozenset({"GET"}), frozenset({"POST"})
+_DEPLOYMENTS = "/ui/deployments"
 _SERVED = "/ui/served/"
 _FIGURES, _BEFORE = f"{PAGE_RUNS_PATH}/figures", f"{PAGE_RUNS_PATH}/before"
 _REPORT = re.compile("/ui/report/(?P<run>[0-9][0-9a-f-]+)(?P<metadata>/metadata)?")
@@ -98,6 +99,8 @@ _REPORT = re.compile("/ui/report/(?P<run>[0-9][0-9a-f-]+)(?P<metadata>/metadata)
 _ENTRANCE: Routes = ((re.compile(_SESSION), _POST),)
 _ROUTES: Routes = (
     (re.compile("/ui/about"), _GET),
+    (re.compile(_DEPLOYMENTS), _POST),
+    (re.compile("/ui/deployment"), _GET),
     (re.compile("/ui/zone"), _GET),
     (re.compile("/ui/why"), _GET),
     (re.compile("/ui/calendar"), _GET),
@@ -134,6 +137,17 @@ class Ahead(Forecasts, Protocol):
 
     def forget(self) -> None:
         """Drops what was read before a change."""
+
+
+class Pages(Protocol):
+    """The pages of many deployments, see :class:`cli.web.page_deployments.PageDeployments`."""
+
+    @property
+    def labels(self) -> list[str]: ...
+
+    def page(self, label: str) -> PageServer: ...
+
+    def row(self, label: str) -> dict[str, Any]: ...
 
 
 class PageServer(Proxy):
@@ -174,6 +188,9 @@ class PageServer(Proxy):
         self.files |= {"/report/echarts.js": chart_library(), "/report/chart.js": TEMPLATES / "chart.js"}
         self.used: Callable[[str], object] = lambda _link: None
         """Called with each link that was used."""
+        self.label: str | None = None
+        self.pages: Pages | None = None
+        """The pages of all deployments of a file, of which this is that with the label."""
         self._tickets: list[str] = []
         self._served: dict[str, Callable[[], bytes]] = {}
         self._lock = threading.Lock()
@@ -269,6 +286,8 @@ class _PageHandler(Handler):
             return self._passed_on(self.server.guard.admit(self.command, self.path, self.headers, PAGE_ROUTES))
         admitted = self.server.guard.admit(self.command, self.path, self.headers, _ROUTES)
         query = admitted.query
+        if path.startswith("/ui/deployment"):
+            return Answer(HTTPStatus.OK, self._deployment(query, self.body(admitted)))
         if admitted.method == "POST" and path.startswith(PAGE_RUNS_PATH):
             return self._benchmark(path, self.body(admitted) or {})
         if path.startswith("/ui/benchmark"):
@@ -304,7 +323,18 @@ class _PageHandler(Handler):
             return Answer(HTTPStatus.OK, risks.ordered(self.server.client.risks(gone=True)))
         if path == "/ui/ahead":
             return Answer(HTTPStatus.OK, self.server.policies.ahead(query.get("unit", "")))
-        return Answer(HTTPStatus.OK, self.server.about)
+        pages, about = self.server.pages, self.server.about
+        more = {"label": self.server.label, "deployments": pages.labels} if pages else {}
+        return Answer(HTTPStatus.OK, {**about, **more})
+
+    def _deployment(self, query: Mapping[str, str], body: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Returns the row of a deployment, or a link to its page, which has its own address and token."""
+        pages = self.server.pages
+        if pages is None:
+            raise Refusal(HTTPStatus.NOT_FOUND, "this page shows one deployment: start `troop --all ui`")
+        if body is None:
+            return pages.row(query.get("label", ""))
+        return {"url": pages.page(str(body.get("label"))).link()}
 
     def _part(self, name: str) -> dict[str, Any]:
         if name not in SECONDS:

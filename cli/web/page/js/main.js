@@ -2,7 +2,8 @@
 
 import { path, visited } from "./address.js";
 import { UNREACHABLE, get } from "./api.js";
-import { fill, h, heading, name, problem } from "./dom.js";
+import { switcher } from "./deployments.js";
+import { fill, h, heading, link, name, problem } from "./dom.js";
 import { keepTime } from "./format.js";
 import { listen } from "./keys.js";
 import { enter } from "./session.js";
@@ -10,6 +11,7 @@ import { watch } from "./switch.js";
 
 // Addresses, their modules (loaded on first use), their entry in the navigation, and their content for error messages.
 const VIEWS = [
+  [/^#\/deployments$/, () => import("./deployments.js"), "#/deployments", "the deployments"],
   [/^#\/overview$/, () => import("./overview.js"), "#/overview", "the overview"],
   [/^#\/units$/, () => import("./units.js"), "#/units", "the units"],
   [/^#\/units\/([^/]+)$/, () => import("./unit.js"), "#/units", "the unit"],
@@ -103,9 +105,13 @@ async function start() {
   await show(true);
 }
 
-function about({ deployment, account, region, local }) {
+function about({ deployment, account, region, local, label, deployments }) {
   const where = local ? "local AWS" : `${account} · ${region}`;
-  fill(document.getElementById("where"), h("strong", {}, name(deployment)), " ", h("span", { class: "muted" }, where));
+  fill(document.getElementById("where"), deployments ? switcher({ label, deployments }) : h("strong", {}, name(deployment)), " ", h("span", { class: "muted" }, where));
+  if (!deployments) return;
+  const all = link("#/deployments", "Deployments");
+  if (path() === "#/deployments") all.setAttribute("aria-current", "page");
+  document.getElementById("views").prepend(all);
 }
 
 start();

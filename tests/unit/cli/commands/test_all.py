@@ -242,6 +242,7 @@ class TestRefusals:
             ("--all status --region eu-west-1", "remove -d, --region and --profile, or --all"),
             ("--all events 2026-11-20#web", "only one deployment has an id"),
             ("--all events --follow", "only one deployment has --follow"),
+            ("--all ui --port 8080", "only one deployment has --port"),
             ("--all why web --ticks", "only one deployment has --ticks"),
             ("--all report -o x.html", "only one deployment has -o"),
             ("--all --deployments none.yaml status", "none.yaml cannot be read"),

@@ -1,0 +1,108 @@
+"""Serves the pages of many deployments: each has a server, an address and a token of its own, and shows nothing of the
+others but what their overview says.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from cli.client.deployments_file import ListedDeployment
+from cli.client.everywhere import SECONDS
+from cli.shared import aws, side_by_side
+from cli.shared.errors import CliError, Exit
+from cli.web.page_server import PageServer
+
+_PARTS = ("health", "today", "benchmarks")
+"""The parts of a deployment's overview that the overview of all shows."""
+
+
+@dataclass
+class PageDeployments:
+    """The pages of the deployments of a file. One that does not answer has no page, and is asked again.
+
+    Attributes:
+        deployments: in the order of the file.
+        open_page: connects to a deployment and creates its server; raises CliError.
+    """
+
+    deployments: Sequence[ListedDeployment]
+    open_page: Callable[[ListedDeployment], PageServer]
+    _pages: dict[str, PageServer] = field(default_factory=dict, repr=False)
+    _locks: dict[str, threading.Lock] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        self._locks = {one.label: threading.Lock() for one in self.deployments}
+
+    @property
+    def labels(self) -> list[str]:
+        return [one.label for one in self.deployments]
+
+    def first(self) -> PageServer:
+        """Returns the page of the first deployment that answers.
+
+        Raises:
+            CliError: UNREACHABLE, if none does.
+        """
+        answers = side_by_side.answers({label: partial(self.page, label) for label in self.labels}, seconds=SECONDS)
+        for page in answers.values():
+            if isinstance(page, PageServer):
+                return page
+        why = "\n".join(f"{label}: {error}" for label, error in answers.items())
+        raise CliError(Exit.UNREACHABLE, f"no deployment of the file answers:\n{why}")
+
+    def page(self, label: str) -> PageServer:
+        """Returns the page of a deployment, which serves from then on.
+
+        Raises:
+            CliError: USAGE, for a label that the file lacks; others if the deployment cannot be reached.
+        """
+        listed = next((one for one in self.deployments if one.label == label), None)
+        if listed is None:
+            raise CliError(Exit.USAGE, f"the file of deployments has no {label!r}")
+        lock = self._locks[label]
+        if not lock.acquire(timeout=SECONDS):
+            raise CliError(Exit.UNREACHABLE, f"no answer within {SECONDS:g} seconds")
+        try:
+            if label not in self._pages:
+                page = self.open_page(listed)
+                page.label, page.pages = label, self
+                threading.Thread(target=page.serve_forever, kwargs={"poll_interval": 0.2}, daemon=True).start()
+                self._pages[label] = page
+            return self._pages[label]
+        finally:
+            lock.release()
+
+    def row(self, label: str) -> dict[str, Any]:
+        """Returns what the overview of all shows of a deployment; ``error`` says why it does not answer."""
+        answer = side_by_side.answers({label: partial(self._row, label)}, seconds=SECONDS)[label]
+        if isinstance(answer, CliError):
+            return {"label": label, "error": str(answer)}
+        return {"label": label, "error": None, **answer}
+
+    def _row(self, label: str) -> dict[str, Any]:
+        try:
+            with aws.translated_errors():
+                page = self.page(label)
+                parts = {name: partial(page.overview.part, name) for name in _PARTS}
+                answers = side_by_side.answers({"switch": page.client.switch, **parts})
+        except CliError:
+            raise
+        except Exception as error:
+            # Versions differ, and this one must not hide the others.
+            raise CliError(Exit.API_FAILED, f"its answer makes no sense to this command ({error!r})") from error
+        if isinstance(answers["switch"], CliError):
+            raise answers["switch"]
+        return {"about": page.about, **answers}
+
+    def close(self) -> None:
+        """Ends all servers."""
+        side_by_side.answers({label: partial(_end, page) for label, page in self._pages.items()})
+
+
+def _end(page: PageServer) -> None:
+    page.shutdown()
+    page.server_close()

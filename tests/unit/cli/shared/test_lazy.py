@@ -146,7 +146,7 @@ def test_a_misspelt_command_gets_a_hint(words: list[str], meant: str) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("troop e", {"events"}),
+        ("troop ev", {"events"}),
         ("troop bench re", {"results", "report"}),
         ("troop policy d", {"diff"}),
         ("troop reaper o", {"off", "on"}),

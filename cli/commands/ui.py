@@ -19,11 +19,10 @@ import typer
 
 from cli.bench import report_source
 from cli.chaos import ungrouped
+from cli.client import everywhere
 from cli.client.connection import Connection, connection
 from cli.client.deployment import Deployment
 from cli.client.deployments_file import ListedDeployment
-from cli.client.everywhere import connect as connect_listed
-from cli.client.everywhere import everywhere
 from cli.forecasts import calendar_ahead, live_account
 from cli.forecasts.calendar_ahead import Basis
 from cli.shared import aws, context, show, times
@@ -58,7 +57,7 @@ def ui(
 ) -> None:
     """Show units, events, the calendar and benchmarks in your browser, only for you, until Ctrl-C."""
     options: context.Options = ctx.obj
-    if every := everywhere(ctx, {"--port": port}):
+    if every := everywhere.everywhere(ctx, {"--port": port}):
         pages = PageDeployments(every.deployments, _listed_page)
         try:
             _serve(pages.first(), f"{len(every.deployments)} deployments", no_open, threading.Event().wait)
@@ -72,7 +71,7 @@ def ui(
 
 def _listed_page(listed: ListedDeployment) -> PageServer:
     make = partial(aws.make_session, listed.profile, listed.region, listed.role, listed.external_id)
-    return _page(connect_listed(listed), make, 0)
+    return _page(everywhere.connect(listed), make, 0)
 
 
 def _page(conn: Connection, make_session: Callable[[], boto3.Session], port: int) -> PageServer:
@@ -86,7 +85,7 @@ def _page(conn: Connection, make_session: Callable[[], boto3.Session], port: int
     ahead = CachedForecast(lambda: read(session, conn.deployment))
     ec2 = aws.client(session, "ec2")
     try:
-        fetch = report_source.download if aws.is_local() else None
+        fetch = report_source.download if aws.is_local(session) else None
         overview = OverviewReader(
             conn.client,
             CachedSettings(lambda: live_account.deployed_settings(session, conn.deployment)),
@@ -95,7 +94,9 @@ def _page(conn: Connection, make_session: Callable[[], boto3.Session], port: int
         )
         benchmarks = PageBenchmarks(conn.client.benchmarks, make_session, times.now)
         host = HOST if port else unguessable_host()
-        return PageServer(conn.client, about(conn.deployment), ahead, overview, benchmarks, port, _quiet, fetch, host)
+        return PageServer(
+            conn.client, about(conn.deployment, session), ahead, overview, benchmarks, port, _quiet, fetch, host
+        )
     except MissingChartsError as error:
         raise CliError(Exit.FAILED, str(error)) from None
     except OSError as error:
@@ -143,13 +144,13 @@ def _quiet(_line: str) -> None:
     """Drops log lines: the page sends requests every few seconds, which would bury the link."""
 
 
-def about(deployment: Deployment) -> dict[str, Any]:
+def about(deployment: Deployment, session: boto3.Session) -> dict[str, Any]:
     """Returns what the page shows about a deployment."""
     return {
         "deployment": deployment.name,
         "account": deployment.account,
         "region": deployment.region,
-        "local": aws.is_local(),
+        "local": aws.is_local(session),
     }
 
 

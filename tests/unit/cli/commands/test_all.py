@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -18,7 +19,8 @@ from cli.client.client import TroopClient
 from cli.client.connection import Connection
 from cli.client.deployment import Deployment
 from cli.client.deployments_file import ListedDeployment
-from cli.shared import context
+from cli.commands import ui
+from cli.shared import aws, context
 from cli.shared.errors import CliError, Exit
 from tests.unit.cli.conftest import ARN, FakeApi, Run, change, event
 
@@ -229,6 +231,26 @@ class TestAnswers:
         names = ["troop-report-2026-07-01-2026-09-30-Blog", "troop-report-2026-07-01-2026-09-30-Shop"]
         assert sorted(path.stem for path in Path().glob("*.html")) == names
         assert sorted(path.stem for path in Path().glob("*.json")) == names
+
+
+class TestPages:
+    def test_first_that_answers_is_served_with_the_permissions_of_its_entry(
+        self, troop: Troop, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        sessions: list[tuple[Any, ...]] = []
+        served: list[tuple[Any, ...]] = []
+
+        def make_session(*options: Any) -> boto3.Session:
+            sessions.append(options)
+            return boto3.Session(region_name="eu-central-1")
+
+        monkeypatch.setattr(aws, "make_session", make_session)
+        monkeypatch.setattr(ui, "_serve", lambda page, title, *_: served.append((page.label, title)))
+        entries = "- {name: Dead, region: eu-central-1}\n- {name: Shop, region: eu-central-1, profile: shop}\n"
+        Path("deployments.yaml").write_text(f"deployments:\n{entries}")
+        assert troop("--all", "ui").exit_code == 0
+        assert served == [("Shop", "2 deployments")]
+        assert sessions == [("shop", "eu-central-1", None, None)]
 
 
 class TestRefusals:

@@ -37,7 +37,7 @@ def test_the_keyboard_goes_everywhere(looking: Looking) -> None:
     expect(page.get_by_role("link", name="Benchmarks")).to_be_focused()
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"
-    order = ["Halt …", "Overview", "Units", "Events", "Changes", "Calendar", "Benchmarks"]
+    order = ["Halt …", "Overview", "Units", "Events", "Changes", "Risks", "Calendar", "Benchmarks"]
     page.get_by_role("button", name="Halt").focus()
     for expected in order:
         assert page.evaluate("document.activeElement.textContent") == expected

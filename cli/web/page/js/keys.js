@@ -4,13 +4,13 @@ import { once } from "./dialogs.js";
 import { h } from "./dom.js";
 
 const GO_WAIT = 1_500; // milliseconds between "g" and the letter of a view
-const VIEWS = { o: "#/overview", u: "#/units", e: "#/events", h: "#/changes", r: "#/risks", c: "#/calendar", b: "#/benchmarks" };
+const VIEWS = { d: "#/deployments", o: "#/overview", u: "#/units", e: "#/events", h: "#/changes", r: "#/risks", c: "#/calendar", b: "#/benchmarks" };
 
 const HELP = [
   ["/", "Go to the search field"],
   ["j, k", "Next and previous row"],
   ["Enter", "Open the row"],
-  ["g, then o u e h r c b", "Overview, Units, Events, Changes (history), Risks, Calendar, Benchmarks"],
+  ["g, then d o u e h r c b", "Deployments, Overview, Units, Events, Changes (history), Risks, Calendar, Benchmarks"],
   ["r", "Refresh the view"],
   ["Escape", "Leave the search field, close a dialog"],
   ["?", "This list"],

@@ -57,7 +57,9 @@ def page(tab: Tab, pages: PageDeployments) -> Iterator[Page]:
 
 
 def test_every_deployment_has_a_row_and_one_that_is_shut_stops_none(page: Page, pages: PageDeployments) -> None:
-    page.get_by_role("link", name="Deployments").click()
+    page.keyboard.press("g")
+    page.keyboard.press("d")
+    expect(page.get_by_role("link", name="Deployments")).to_have_attribute("aria-current", "page")
     rows = page.locator("tbody tr")
     expect(page.get_by_text("3 deployments; 1 does not answer.")).to_be_visible()
     expect(rows.nth(0)).to_contain_text(re.compile("Shut.*does not answer.*the credentials have expired"))

@@ -19,6 +19,7 @@ from cli.bench.files import CATALOGUE, assignments, load
 from cli.client.api import Answer
 from cli.commands import bench_compare
 from cli.commands.bench_noise import twin
+from cli.shared.context import Options
 from cli.shared.errors import Exit
 from tests.unit.cli.bench.test_detecting import OTHER, line
 from tests.unit.cli.bench_runs import ESTIMATE, TEXT, run_out
@@ -142,7 +143,7 @@ def test_too_few_pairs_have_no_figure_but_a_command(
 @pytest.mark.parametrize(("same_nodes", "cells"), [(True, 6), (False, 12)])
 def test_a_benchmark_can_be_compared_with_itself(compared: str, same_nodes: bool, cells: int) -> None:
     """As the command says: with a parameter that no file has to have, or on nodes of its own."""
-    ctx = SimpleNamespace(obj=SimpleNamespace(deployment="Troop", region=None))
+    ctx = SimpleNamespace(obj=Options())
     command = twin(ctx, compared, ["smoke"], ["parameters.threads=2", "repetitions=3"], Design(2, same_nodes, "cell"))  # type: ignore[arg-type]
     words = shlex.split(command)
     changes = [word for before, word in pairwise(words) if before == "--set"]

@@ -48,7 +48,7 @@ def test_every_route_that_takes_files_has_room_for_them() -> None:
 
 
 def test_there_are_routes_with_a_body() -> None:
-    assert len(ROUTES) == 12
+    assert len(ROUTES) == 13
     assert ("PATCH", "/groups/web") in ROUTES
 
 

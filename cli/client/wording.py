@@ -10,6 +10,7 @@ _COMMANDS = (
     (r"GET /benchmarks/schedules lists them", "`troop bench schedules` lists them"),
     (r"GET /benchmarks lists the runs", "`troop bench list` lists the runs"),
     (r"GET /fleets lists the fleets", "`troop fleet list` lists the fleets"),
+    (r"GET /risks lists those on record", "`troop risks` lists those on record"),
     (r"POST /benchmarks/([\w.-]+)/report makes it", r"`troop bench report \1 --again` makes it"),
     (r": change /groups/\S+", ": change that unit"),
     (r"; POST /benchmarks/artifacts returns the address", ""),

@@ -23,8 +23,8 @@ from cli.shared import aws, settings_files, show, times
 from cli.shared.context import Options
 from cli.shared.errors import CliError, Exit
 from cli.shared.settings_files import TriedSettings
-from tests.unit.cli.commands.test_risks import ACCEPTED, ALONE, GONE, READ, VOLUME
-from tests.unit.cli.conftest import FakeApi, Run, event
+from tests.unit.cli.commands.test_risks import ACCEPTED, ALONE, GONE, VOLUME
+from tests.unit.cli.conftest import READ, FakeApi, Run, event
 
 DECISION_DAYS = report.decision_days
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

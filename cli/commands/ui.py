@@ -18,7 +18,6 @@ import boto3
 import typer
 
 from cli.bench import report_source
-from cli.chaos import ungrouped
 from cli.client import everywhere
 from cli.client.connection import Connection, connection
 from cli.client.deployment import Deployment
@@ -83,13 +82,11 @@ def _page(conn: Connection, make_session: Callable[[], boto3.Session], port: int
     conn = replace(conn, client=replace(conn.client, tell=_quiet))  # the page itself shows what is malformed
     session = make_session()
     ahead = CachedForecast(lambda: read(session, conn.deployment))
-    ec2 = aws.client(session, "ec2")
     try:
         fetch = report_source.download if aws.is_local(session) else None
         overview = OverviewReader(
             conn.client,
             CachedSettings(lambda: live_account.deployed_settings(session, conn.deployment)),
-            lambda: ungrouped.read(ec2),
             ahead.basis,
         )
         benchmarks = PageBenchmarks(conn.client.benchmarks, make_session, times.now)

@@ -35,7 +35,6 @@ SECONDS = {
     "health": 120,
     "ahead": 300,
     "units": 600,
-    "ungrouped": 600,
     "risks": 3600,
     "year": 300,
 }
@@ -90,13 +89,11 @@ class OverviewReader:
 
     Attributes:
         settings: returns the deployed settings; raises CliError.
-        read_ungrouped: reads the instances outside Auto Scaling groups.
         basis: reads the input of a forecast.
     """
 
     client: TroopClient
     settings: Callable[[], TriedSettings]
-    read_ungrouped: Callable[[], dict[str, Any]]
     basis: Callable[[], Basis]
     now: Callable[[], datetime] = times.now
     _parts: dict[str, _Part] = field(default_factory=lambda: {name: _Part() for name in SECONDS})
@@ -120,7 +117,6 @@ class OverviewReader:
             "health": lambda _: self.client.health(),
             "ahead": lambda now: calendar_ahead.next_day(self.basis(), now),
             "units": self._units,
-            "ungrouped": lambda _: self.read_ungrouped(),
             "risks": lambda _: self._risks(),
             "year": self._year,
         }

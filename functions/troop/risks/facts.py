@@ -127,6 +127,7 @@ class Machine:
     """An instance that runs.
 
     Attributes:
+        title: its tag ``Name``; "" for none.
         group: its Auto Scaling group; "" for none.
         keeper: the AWS service that operates it, or a tag of Troop's own nodes; "" for none.
         template: the id of the launch template it was launched from; "" for none.
@@ -135,6 +136,7 @@ class Machine:
     name: str
     owner: str
     launched: datetime
+    title: str = ""
     group: str = ""
     keeper: str = ""
     image: str = ""

@@ -16,7 +16,8 @@ Outcome = Hit | Unknown | None
 def outside_groups(machine: Machine) -> Outcome:
     if machine.group or machine.keeper:
         return None
-    return Hit({"type": machine.kind, "zone": machine.zone, "launched": machine.launched.date().isoformat()})
+    title = {"name": machine.title} if machine.title else {}
+    return Hit({**title, "type": machine.kind, "zone": machine.zone, "launched": machine.launched.date().isoformat()})
 
 
 def unused(leftover: Leftover) -> Outcome:

@@ -78,10 +78,13 @@ def test_instances_outside_groups_are_risks_but_not_those_of_groups_and_of_troop
     account.group("web")
     own = [{"ResourceType": "instance", "Tags": [{"Key": "troop:run", "Value": "r"}]}]
     account.ec2.run_instances(ImageId="ami-12c6146b", MinCount=1, MaxCount=1, TagSpecifications=own)
-    tags = [{"ResourceType": "instance", "Tags": [{"Key": "Owner", "Value": "data"}]}]
+    tags = [
+        {"ResourceType": "instance", "Tags": [{"Key": "Owner", "Value": "data"}, {"Key": "Name", "Value": "bastion"}]}
+    ]
     alone = account.ec2.run_instances(ImageId="ami-12c6146b", MinCount=1, MaxCount=1, TagSpecifications=tags)
     outside = [risk for (rule, _), risk in run().items() if rule == "outside-groups"]
     assert [(risk.subject, risk.owner) for risk in outside] == [(alone["Instances"][0]["InstanceId"], "data")]
+    assert outside[0].evidence["name"] == "bastion"
 
 
 def test_leftovers_have_a_price_for_a_month(account: Account) -> None:

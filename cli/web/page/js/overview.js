@@ -15,11 +15,11 @@ import { SEVERITY } from "./risks.js";
 import { itself, switchTile } from "./switch.js";
 
 const EVERY = 30_000;
-const OLD = { today: 120_000, benchmarks: 120_000, tick: 120_000, health: 300_000, ahead: 600_000, units: 1_200_000, ungrouped: 1_200_000, risks: 7_200_000, year: 1_200_000 };
-const NAMES = { today: "Today", benchmarks: "The cost", tick: "The next tick", health: "The health", ahead: "The forecast", units: "The units", ungrouped: "Instances", risks: "The risks", year: "The last year" };
+const OLD = { today: 120_000, benchmarks: 120_000, tick: 120_000, health: 300_000, ahead: 600_000, units: 1_200_000, risks: 7_200_000, year: 1_200_000 };
+const NAMES = { today: "Today", benchmarks: "The cost", tick: "The next tick", health: "The health", ahead: "The forecast", units: "The units", risks: "The risks", year: "The last year" };
 // Reads that can be slow follow each other: a browser has few connections, and one must be left to halt.
-const [QUICK, SLOW] = [["today", "tick", "benchmarks", "health"], ["units", "ahead", "ungrouped", "risks", "year"]];
-const TITLES = { today: "Today", next: "Next", cost: "Cost", units: "Units", risks: "Risks", ungrouped: "Outside Auto Scaling groups" };
+const [QUICK, SLOW] = [["today", "tick", "benchmarks", "health"], ["units", "ahead", "risks", "year"]];
+const TITLES = { today: "Today", next: "Next", cost: "Cost", units: "Units", risks: "Risks" };
 const GRADE = { ok: "good", warn: "warn", fail: "bad" };
 const FEW = 4; // expected hits that are visible
 
@@ -37,7 +37,7 @@ export async function show(main, signal) {
   const tiles = Object.fromEntries(Object.keys(TITLES).map((which) => [which, h("section", { class: "tile", "aria-labelledby": `tile-${which}` })]));
   const events = h("div", {});
   const lately = h("div", {});
-  const wide = [tiles.units, tiles.risks, tiles.ungrouped];
+  const wide = [tiles.units, tiles.risks];
   let timer;
   let round = 0;
   for (const one of wide) one.classList.add("line");
@@ -122,7 +122,6 @@ export async function show(main, signal) {
     [["benchmarks"], tiles.cost, () => tile("cost", ["benchmarks"], () => costContent(state.benchmarks.value))],
     [["units"], tiles.units, () => tile("units", ["units"], () => unitsContent(state.units.value), 1)],
     [["risks"], tiles.risks, () => tile("risks", ["risks"], () => risksContent(state.risks.value), 1)],
-    [["ungrouped"], tiles.ungrouped, () => tile("ungrouped", ["ungrouped"], () => ungroupedContent(state.ungrouped.value), 1)],
     [["today"], events, drawEvents],
     [["year"], lately, drawLately],
   ];
@@ -319,14 +318,6 @@ function risksContent(risks) {
   return h("ul", { class: "states" }, found.map(([severity, number]) => h("li", {}, h("a", { href: address("#/risks", { severity }) }, h("strong", {}, count(number)), " ", badge(severity, SEVERITY[severity])))));
 }
 
-function ungroupedContent(all) {
-  if (!all) return null;
-  return [
-    h("p", {}, h("strong", {}, count(all.count)), all.limited && "+", all.count === 1 ? " instance. " : " instances. ", h("span", { class: "muted" }, "Chaos never selects instances outside groups.")),
-    all.count > 0 && unfolding(all),
-  ];
-}
-
 function latelyText({ days, units, usual, slower, unrecovered }) {
   const named = (list) => list.map((one, index) => [index > 0 && ", ", one]);
   return h(
@@ -340,15 +331,6 @@ function latelyText({ days, units, usual, slower, unrecovered }) {
 
 /** The last full week, by owner: the text of the weekly letter. */
 const lastWeek = ([all, ...owners]) => [h("h2", {}, "Last week"), h("p", {}, name(all)), owners.length > 0 && h("ul", {}, owners.map((one) => h("li", {}, name(one))))];
-
-let unfolded = false; // the list of instances stays open when the tile is drawn again
-
-/** The list of instances, which a click unfolds. */
-function unfolding({ count: all, instances }) {
-  const rows = instances.map((one) => h("li", {}, one.name && [name(one.name), " "], h("code", {}, one.instance_id), h("small", { class: "source" }, [one.type, one.zone, one.state].filter(Boolean).join(", "))));
-  const summary = all > rows.length ? `The first ${count(rows.length)}` : all === 1 ? "The instance" : `All ${count(all)}`;
-  return h("details", { open: unfolded, ontoggle: (event) => (unfolded = event.target.open) }, h("summary", {}, summary), h("ul", { class: "instances" }, rows));
-}
 
 const columns = (now) => [
   { label: "Time", cell: (event) => link(eventAddress(event.event_id), moment(event.at)) },

@@ -98,6 +98,7 @@ def _machine(raw: Raw) -> Machine:
         name=raw["InstanceId"],
         owner=_owner(tags),
         launched=raw["LaunchTime"],
+        title=tags.get("Name", ""),
         group=tags.get(GROUP_TAG, ""),
         keeper=str(operator.get("Principal", "")) or (RUN_TAG if RUN_TAG in tags else ""),
         image=raw.get("ImageId", ""),

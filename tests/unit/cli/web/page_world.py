@@ -31,9 +31,6 @@ ABOUT = {"deployment": "Troop", "account": "111122223333", "region": "eu-central
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 RUN = "20261121-150312-1f0c9b2e"
 
-UNGROUPED: dict[str, Any] = {"count": 0, "limited": False, "instances": []}
-"""The instances outside Auto Scaling groups."""
-
 CALENDARS = {
     "default": {
         "time_zone": "Europe/Vienna",
@@ -366,6 +363,6 @@ def page_server(
     client = TroopClient(
         world, "arn:aws:execute-api:eu-central-1:111122223333:abc123/v1", "Troop", sleep=lambda _: None
     )
-    overview = OverviewReader(client, lambda: ahead.settings, lambda: UNGROUPED, ahead.basis)
+    overview = OverviewReader(client, lambda: ahead.settings, ahead.basis)
     benchmarks = PageBenchmarks(client.benchmarks, lambda: None, lambda: NOW)
     return PageServer(client, ABOUT, ahead, overview, benchmarks, port, log.append, fetch, host)

@@ -36,12 +36,7 @@ class Desk:
         self.world.add("web")
         client = TroopClient(self.world, ARN, "Troop", sleep=lambda _: None)
         ahead = Ahead(self.world, "web")
-        self.reader = OverviewReader(client, lambda: ahead.settings, self.ungrouped, ahead.basis, now=lambda: self.at)
-        self.looks = 0
-
-    def ungrouped(self) -> dict[str, Any]:
-        self.looks += 1
-        return {"count": 0, "limited": False, "instances": []}
+        self.reader = OverviewReader(client, lambda: ahead.settings, ahead.basis, now=lambda: self.at)
 
     def requests(self, seconds: float = 0) -> list[str]:
         """The paths that another look requests, so much later."""
@@ -64,17 +59,6 @@ def test_each_part_is_read_at_its_own_pace_for_all_tabs(desk: Desk) -> None:
     assert desk.requests(seconds=25) == light
     assert desk.requests(seconds=100) == sorted([*light, "health"])
     assert "groups" in desk.requests(seconds=600)
-
-
-def test_instances_outside_groups_are_read_rarely(desk: Desk) -> None:
-    for seconds, looks in ((0, 1), (300, 1), (310, 2)):
-        desk.requests(seconds)
-        assert desk.looks == looks
-    desk.reader.forget()
-    desk.requests()
-    assert desk.looks == 2  # no change of Troop affects them
-    part = desk.reader.part("ungrouped")
-    assert (part["value"]["count"], part["at"], part["error"]) == (0, "2026-11-23T12:10:10.000Z", None)
 
 
 def test_a_change_is_seen_at_the_next_request(desk: Desk) -> None:
@@ -256,17 +240,19 @@ def test_slow_part_keeps_no_other_waiting(desk: Desk) -> None:
     """In a large account, units take many requests."""
     begun, may_end = threading.Event(), threading.Event()
 
-    def slow() -> dict[str, Any]:
+    basis = desk.reader.basis
+
+    def slow() -> calendar_ahead.Basis:
         begun.set()
         assert may_end.wait(PATIENCE)
-        return {"count": 0, "limited": False, "instances": []}
+        return basis()
 
-    desk.reader.read_ungrouped = slow
-    thread = threading.Thread(target=desk.reader.part, args=("ungrouped",))
+    desk.reader.basis = slow
+    thread = threading.Thread(target=desk.reader.part, args=("ahead",))
     thread.start()
     try:
         assert begun.wait(PATIENCE)
-        for name in SECONDS.keys() - {"ungrouped"}:
+        for name in SECONDS.keys() - {"ahead"}:
             assert desk.reader.part(name)["error"] is None
         assert thread.is_alive(), "it ended first"
     finally:

@@ -11,7 +11,6 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from cli.client.api import Answer
-from cli.shared.errors import CliError, Exit
 from cli.web.overview_reader import OverviewReader
 from tests import accessibility
 from tests.patience import PATIENCE
@@ -38,7 +37,7 @@ def today(days_ago: int = 0) -> str:
 def forget(looking: Looking) -> None:
     """Drops what the command has read for earlier views."""
     reader = looking.server.overview
-    looking.server.overview = OverviewReader(reader.client, reader.settings, reader.read_ungrouped, reader.basis)
+    looking.server.overview = OverviewReader(reader.client, reader.settings, reader.basis)
 
 
 def tile(page: Page, title: str) -> Locator:
@@ -305,26 +304,6 @@ def test_the_chart_of_a_new_deployment_shows_weeks_and_an_older_ones_months(
     texts = labelled.all_text_contents()
     assert len(texts) >= 5
     assert set(texts) <= labels
-
-
-def test_instances_outside_groups_are_listed(looking: Looking) -> None:
-    one = {"instance_id": "i-0bastion", "name": "<b>bastion</b>", "type": "t3.micro", "state": "running", "zone": "a"}
-    reader = looking.server.overview
-    reader.read_ungrouped = lambda: {"count": 1200, "limited": True, "instances": [one]}
-    page = opened(looking)
-    outside = tile(page, "Outside Auto Scaling groups")
-    expect(outside).to_contain_text("1,200+ instances")
-    outside.get_by_text("The first 1").click()
-    expect(outside.get_by_role("listitem")).to_contain_text("<b>bastion</b> i-0bastiont3.micro, a, running")
-    expect(outside.get_by_role("button")).to_have_count(0)
-
-    def denied() -> dict[str, Any]:
-        raise CliError(Exit.FORBIDDEN, "you may not")
-
-    looking.server.overview.read_ungrouped = denied
-    forget(looking)
-    page.get_by_role("button", name="Refresh").click()
-    expect(outside).to_contain_text("Instances cannot be read: you may not.")
 
 
 def test_the_dangerous_state_is_not_green(looking: Looking) -> None:

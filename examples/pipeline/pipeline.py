@@ -29,6 +29,7 @@ BUILT = {"files": ["**/*"], "exclude-paths": [".venv/**/*", "node_modules/**/*"]
 
 app = cdk.App()
 stack = cdk.Stack(app, "TroopPromotion", env=ENVIRONMENT)
+PARTITION = "<AWS::Partition>" if cdk.Token.is_unresolved(stack.partition) else stack.partition  # by cdk.json's flags
 
 
 def acknowledge(construct: IConstruct, finding: str, reason: str) -> None:
@@ -54,8 +55,8 @@ def project(name: str, command: str, roles: list[str], **more: object) -> codebu
         grant_report_group_permissions=False,
     )
     acknowledge(created, "CB4", "S3 encrypts what is built. A key of KMS costs a dollar a month.")
-    place = f"{stack.region}:{stack.account}:log-group:/aws/codebuild/<{logical_id(created)}>"
-    acknowledge(created, f"IAM5[Resource::arn:<AWS::Partition>:logs:{place}:*]", "CodeBuild names the log's streams.")
+    place = f"{PARTITION}:logs:{stack.region}:{stack.account}:log-group:/aws/codebuild/<{logical_id(created)}>"
+    acknowledge(created, f"IAM5[Resource::arn:{place}:*]", "CodeBuild names the log's streams.")
     if roles:
         created.add_to_role_policy(iam.PolicyStatement(actions=["sts:AssumeRole"], resources=sorted(set(roles))))
     return created

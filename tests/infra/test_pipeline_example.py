@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-import runpy
 import shlex
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aws_cdk.assertions import Template
 
 from cli.client import deployments_file
 from infra import ROOT
@@ -24,10 +24,16 @@ LISTED = deployments_file.read(EXAMPLE / "deployments.yaml")
 
 @pytest.fixture(scope="module")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The template. Its synthesis fails on a finding of AwsSolutions without a reason."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("CDK_OUTDIR", str(tmp_path_factory.mktemp("pipeline")))
-        return dict(Template.from_stack(runpy.run_path(str(EXAMPLE / "pipeline.py"))["stack"]).to_json())
+    """The template, with the flags of the checkout's cdk.json."""
+    return synthesise(tmp_path_factory.mktemp("pipeline"), json.loads((ROOT / "cdk.json").read_text())["context"])
+
+
+def synthesise(folder: Path, context: Mapping[str, Any]) -> dict[str, Any]:
+    """Fails on a finding of AwsSolutions without a reason. Its own process reads the context."""
+    variables = {"CDK_OUTDIR": str(folder), "CDK_CONTEXT_JSON": json.dumps(context)}
+    subprocess.run([sys.executable, str(EXAMPLE / "pipeline.py")], env=os.environ | variables, check=True)
+    template: dict[str, Any] = json.loads((folder / "TroopPromotion.template.json").read_text())
+    return template
 
 
 def properties(pipeline: Mapping[str, Any], kind: str) -> dict[str, Any]:
@@ -65,6 +71,10 @@ def test_prod_is_checked_then_approved_and_only_then_deployed(pipeline: dict[str
     assert command_of(pipeline, check) == "make promote TO=prod FROM=staging DAYS=3 CHECK=1"
     assert command_of(pipeline, deploy) == "make promote TO=prod FROM=staging DAYS=3 YES=1"
     assert command_of(pipeline, stages["Staging"][0]) == "make promote TO=staging YES=1"
+
+
+def test_a_project_without_flags_of_the_cdk_can_synthesise_it_too(tmp_path: Path) -> None:
+    assert stages_of(synthesise(tmp_path, {}))
 
 
 def test_every_stage_deploys_what_was_built_once_from_one_commit(pipeline: dict[str, Any]) -> None:
@@ -121,6 +131,16 @@ def test_make_passes_its_options_on(command: str, options: list[str] | None) -> 
     words = " ".join(shlex.split(recipe.replace("\\\n", " ").split("-m lifecycle.promote ")[1]))
     expected = " ".join(options or ["--from", "staging", "--to", "prod", "--deployments", "all.yaml", "--keep"])
     assert words.replace("=", " ") == expected
+
+
+def test_setup_executes_no_file_of_the_source_directly(pipeline: dict[str, Any]) -> None:
+    """CodePipeline does not keep the permission to execute of a source from GitHub."""
+    (install,) = spec_of(pipeline, stages_of(pipeline)["Build"][0])["phases"]["install"]["commands"]
+    recipes = subprocess.run(
+        ["make", "-n", "-B", *shlex.split(install)[1:]], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    assert "scripts/venv" in recipes
+    assert not re.findall(r"^scripts/\S+", recipes, re.MULTILINE)
 
 
 def test_its_stages_and_commands_exist() -> None:

@@ -19,6 +19,7 @@ from troop.shared.errors import SettingsError
 from troop.shared.stages import STAGE
 
 CDK = ROOT / "node_modules" / ".bin" / "cdk"
+_KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 
 
 def chosen(stage: str | None, deployment: str | None) -> list[str]:
@@ -92,16 +93,17 @@ def cdk(session: boto3.Session, *arguments: str, quiet: bool = False) -> None:
 
 
 def _with_credentials(environment: Mapping[str, str], session: boto3.Session) -> dict[str, str]:
-    """Adds what tells the CDK whose permissions apply: the session's role or profile, if it has its own."""
+    """Adds what tells the CDK whose permissions apply: the session's role or profile, if it has its own.
+
+    The CDK prefers keys of the environment even to a profile that is named; boto3 does not.
+    """
     inner: Any = session._session  # boto3 has no public way to it
     if role := getattr(inner, "role", None):
         keys = role.get_frozen_credentials()
-        own = {
-            "AWS_ACCESS_KEY_ID": keys.access_key,
-            "AWS_SECRET_ACCESS_KEY": keys.secret_key,
-            "AWS_SESSION_TOKEN": keys.token,
-        }
-        profiles = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE")
-        others = {name: value for name, value in environment.items() if name not in profiles}
-        return others | own
-    return {**environment, **({"AWS_PROFILE": inner.profile} if inner.profile else {})}
+        own = dict(zip(_KEYS, (keys.access_key, keys.secret_key, keys.token), strict=True))
+    elif profile := inner.instance_variables().get("profile"):
+        own = {"AWS_PROFILE": profile}
+    else:
+        return {**environment, **({"AWS_PROFILE": inner.profile} if inner.profile else {})}
+    others = (*_KEYS, "AMAZON_ACCESS_KEY_ID", "AMAZON_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_DEFAULT_PROFILE")
+    return {name: value for name, value in environment.items() if name not in others} | own

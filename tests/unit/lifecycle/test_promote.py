@@ -176,12 +176,15 @@ class Keys(botocore.session.Session):
     role = Credentials("AKIA", "secret", "token")
 
 
+MINE = dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"), "mine")
+
+
 @pytest.mark.parametrize(
     ("session", "expected"),
     [
         (Keys(), {"AWS_ACCESS_KEY_ID": "AKIA", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_SESSION_TOKEN": "token"}),
-        (botocore.session.Session(profile="prod"), {"AWS_PROFILE": "prod", "AWS_ACCESS_KEY_ID": "mine"}),
-        (botocore.session.Session(), {"AWS_PROFILE": "own", "AWS_ACCESS_KEY_ID": "mine"}),
+        (botocore.session.Session(profile="prod"), {"AWS_PROFILE": "prod"}),  # boto3 ignores the keys, too
+        (botocore.session.Session(), {"AWS_PROFILE": "own", **MINE}),
     ],
 )
 def test_the_cdk_acts_as_the_session_does(
@@ -193,10 +196,8 @@ def test_the_cdk_acts_as_the_session_does(
         seen.update({key: value for key, value in env.items() if key.startswith(("AWS_A", "AWS_S", "AWS_P"))})
         return subprocess.CompletedProcess([], 0)
 
-    for name in ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "mine")
-    monkeypatch.setenv("AWS_PROFILE", "own")
+    for name, value in {**MINE, "AWS_PROFILE": "own"}.items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setattr(subprocess, "run", run)
     session.set_config_variable("region", "eu-west-1")
     project.cdk(type("Wrapped", (), {"_session": session, "region_name": "eu-west-1"})(), "deploy")

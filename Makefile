@@ -61,7 +61,7 @@ test-all: export TROOP_EXHAUSTIVE := 1
 test-all: test agent-boot second-opinions  ## run the same, with benchmarks stopped in every state and aborted at every call, and a node in a clean root
 
 browser:
-	@scripts/browser
+	@bash scripts/browser
 
 check: style  ## check what you change, in about a minute: style, names, types, references, imports, prose of changed files, fast tests
 	@$(BIN)/python scripts/check.py
@@ -144,7 +144,7 @@ openapi: setup  ## generate from the code: docs/reference, the runbook's tables 
 	@$(BIN)/python -m perf.price --document
 
 constraints: .venv/.ready  ## pin the packages of pyproject.toml with digests in uv.lock and requirements*.txt; ARGS=--upgrade: newest versions
-	@scripts/constraints $(ARGS)
+	@bash scripts/constraints $(ARGS)
 
 RELEASE ?= dist
 release: .venv/.ready node_modules/.ready  ## build the wheel of a version, its checksum and notes, and tag the commit; pushes nothing; RELEASE=folder
@@ -190,21 +190,22 @@ format: setup  ## fix and format with ruff
 clean:  ## remove everything that setup and runs have created
 	rm -rf .venv $(ACCOUNT) $(NODE) node_modules .build .local cdk.out
 
+# By its interpreter: a source that comes through CodePipeline can have lost the permission to execute.
 .venv/.ready: uv.lock
-	@scripts/venv $(PYTHON) .venv --extra cdk --group dev
+	@bash scripts/venv $(PYTHON) .venv --extra cdk --group dev
 
 $(BIN)/troop: scripts/troop .venv/.ready
 	@ln -sf ../../scripts/troop $@
 
 $(ACCOUNT)/.ready: uv.lock | .venv/.ready
-	@scripts/venv $(PYTHON) $(ACCOUNT) --only-group account
+	@bash scripts/venv $(PYTHON) $(ACCOUNT) --only-group account
 
 $(NODE)/.ready: uv.lock | .venv/.ready
-	@scripts/venv $(PYTHON) $(NODE) --only-group node
+	@bash scripts/venv $(PYTHON) $(NODE) --only-group node
 
 .build/zig/.ready: uv.lock | .venv/.ready
 	@mkdir -p .build
-	@scripts/venv $(PYTHON) .build/zig --only-group latte
+	@bash scripts/venv $(PYTHON) .build/zig --only-group latte
 
 node_modules/.ready: package.json package-lock.json .venv/.ready
 	@echo "== the CDK CLI, into node_modules/"

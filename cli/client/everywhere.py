@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -72,6 +73,27 @@ def connect(listed: ListedDeployment) -> Connection:
     session = aws.make_light_session(listed.profile, listed.region, listed.role, listed.external_id)
     note = distinct_notes()
     return connect_in(session, listed.name, lambda text: note(f"{listed.label}: {text}"), elsewhere=False)
+
+
+@contextmanager
+def error_of_one(what: str) -> Iterator[None]:
+    """Makes any error inside the block, such as one of a program that a profile names, that of one deployment.
+
+    Args:
+        what: what an error means that is not of this command.
+
+    Raises:
+        CliError: for any error.
+    """
+    from cli.shared import aws
+
+    try:
+        with aws.translated_errors():
+            yield
+    except CliError:
+        raise
+    except Exception as error:
+        raise CliError(Exit.API_FAILED, f"{what} ({type(error).__name__}: {error})") from error
 
 
 @dataclass(frozen=True)
@@ -206,15 +228,10 @@ class Everywhere:
 
     def _ask(self, listed: ListedDeployment, question: Callable[[Connection], Any]) -> Any:
         if listed.label not in self._connections:
-            self._connections[listed.label] = connect(listed)
-        try:
+            with error_of_one("it cannot be connected"):
+                self._connections[listed.label] = connect(listed)
+        with error_of_one("its answer makes no sense to this command"):  # versions differ
             return question(self._connections[listed.label])
-        except CliError:
-            raise
-        except Exception as error:
-            # Versions differ, and this one must not hide the others.
-            why = f"its answer makes no sense to this command ({type(error).__name__}: {error})"
-            raise CliError(Exit.API_FAILED, why) from error
 
     def _reply(self, listed: ListedDeployment, answer: Any) -> Reply:
         conn = self._connections.get(listed.label)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from cli.client.deployments_file import ListedDeployment
-from cli.client.everywhere import SECONDS
+from cli.client.everywhere import SECONDS, error_of_one
 from cli.shared import aws, side_by_side
 from cli.shared.errors import CliError, Exit
 from cli.web.page_server import PageServer
@@ -68,7 +68,8 @@ class PageDeployments:
             raise CliError(Exit.UNREACHABLE, f"no answer within {SECONDS:g} seconds")
         try:
             if label not in self._pages:
-                page = self.open_page(listed)
+                with error_of_one("it cannot be connected"):
+                    page = self.open_page(listed)
                 page.label, page.pages = label, self
                 threading.Thread(target=page.serve_forever, kwargs={"poll_interval": 0.2}, daemon=True).start()
                 self._pages[label] = page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -32,11 +33,30 @@ def connected(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         labels.append(listed.label)
         if listed.name == "Shut":
             raise CliError(Exit.FORBIDDEN, "permission denied")
-        deployment = Deployment(listed.name, listed.region, "111122223333", {}, ARN)
-        return Connection(deployment, TroopClient(FakeApi(), ARN, str(deployment)))
+        return connection(listed.name)
 
     monkeypatch.setattr(everywhere, "connect", connect)
     return labels
+
+
+def connection(name: str) -> Connection:
+    deployment = Deployment(name, "eu-central-1", "111122223333", {}, ARN)
+    return Connection(deployment, TroopClient(FakeApi(), ARN, str(deployment)))
+
+
+@pytest.fixture
+def profiles(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
+    """Writes the only profiles, each with some settings."""
+    for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+
+    def write(**settings: str) -> None:
+        text = "".join(f"[profile {name}]\n{lines}\n" for name, lines in settings.items())
+        (tmp_path / "config").write_text(text)
+
+    return write
 
 
 def unless_dead(failure: Callable[[], Any]) -> Callable[[Connection], str]:
@@ -68,6 +88,25 @@ def test_the_others_answer_beside_one_that_does_not(failure: Callable[[], Any], 
         "error": "permission denied",
         "answer": None,
     }
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("credential_process = /no/such/program", "FileNotFoundError: [Errno 2] No such file"),
+        ("credential_process = echo hello", "JSONDecodeError: Expecting value"),
+        ("aws_access_key_id = A\naws_secret_access_key = s\nendpoint_url = nonsense", "Invalid endpoint: nonsense"),
+    ],
+)
+def test_the_others_answer_beside_a_profile_that_is_broken(
+    profiles: Callable[..., None], setting: str, words: str
+) -> None:
+    profiles(broken=setting)
+    broken = ListedDeployment("Troop", "us-east-1", profile="broken", label="Troop")
+    live = ListedDeployment("Live", "us-east-1", label="Live")
+    first, second = Everywhere([broken, live], {"Live": connection("Live")}).ask(lambda conn: conn.deployment.name)
+    assert first.error
+    assert (words in str(first.error), second.answer) == (True, "Live")
 
 
 def test_deployment_that_has_no_such_unit_answers(connected: list[str]) -> None:
@@ -116,11 +155,9 @@ def test_role_is_assumed_in_the_name_of_the_caller(monkeypatch: pytest.MonkeyPat
     assert session.region_name == "eu-west-1"
 
 
-def test_profile_can_lead_to_aws_on_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
-    profile = "aws_access_key_id = A\naws_secret_access_key = s\nendpoint_url = http://127.0.0.1:"
-    (tmp_path / "config").write_text(f"[profile a]\n{profile}4501\n[profile b]\n{profile}4502\n")
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+def test_profile_can_lead_to_aws_on_this_machine(profiles: Callable[..., None]) -> None:
+    own = "aws_access_key_id = A\naws_secret_access_key = s\nendpoint_url = http://127.0.0.1:"
+    profiles(a=f"{own}4501", b=f"{own}4502")
     sessions = [aws.make_light_session(name, "us-east-1") for name in "ab"]
     assert [aws.endpoint(one) for one in sessions] == ["http://127.0.0.1:4501", "http://127.0.0.1:4502"]
     assert [one.client("sts").meta.endpoint_url for one in sessions] == [aws.endpoint(one) for one in sessions]

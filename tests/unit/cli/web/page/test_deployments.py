@@ -120,11 +120,18 @@ def test_a_strange_answer_is_the_error_of_its_deployment_alone(
     assert "has no 'Three'" in pages.row("Three")["error"]
 
 
-def test_without_an_answer_of_any_deployment_there_is_no_page() -> None:
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (CliError(Exit.NO_CREDENTIALS, "no credentials"), "One: no credentials"),
+        (ValueError("Invalid endpoint: x"), r"One: it cannot be connected \(ValueError: Invalid endpoint: x\)"),
+    ],
+)
+def test_without_an_answer_of_any_deployment_there_is_no_page(error: Exception, words: str) -> None:
     def refuse(listed: ListedDeployment) -> PageServer:
-        raise CliError(Exit.NO_CREDENTIALS, "no credentials")
+        raise error
 
-    with pytest.raises(CliError, match="One: no credentials") as caught:
+    with pytest.raises(CliError, match=words) as caught:
         PageDeployments(LISTED, refuse).first()
     assert caught.value.code is Exit.UNREACHABLE
 

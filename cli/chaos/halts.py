@@ -13,7 +13,8 @@ from cli.client.client import TroopClient
 from cli.shared.errors import CliError, Exit
 from troop.shared.state_keys import HALT_ID
 
-WITHOUT_ID = "halted without the id"
+HALTED, WITHOUT_ID, OTHERWISE = "halted", "halted without the id", "halted by another"
+"""How a halt ends: the last leaves a present halt as it is."""
 
 
 def new_id(now: datetime) -> str:
@@ -28,7 +29,7 @@ def halt(client: TroopClient, halt_id: str, reason: Mapping[str, str]) -> dict[s
         reason: what the request says about the reason.
 
     Returns:
-        ``outcome`` (halted, halted without the id, or already halted) and the ``switch``.
+        ``outcome`` (one of the three above) and the ``switch``.
 
     Raises:
         CliError: it is not known to be halted.
@@ -44,7 +45,7 @@ def halt(client: TroopClient, halt_id: str, reason: Mapping[str, str]) -> dict[s
                 raise error from None
             if switch["halted"]:
                 return _halted(switch, halt_id)
-        return {"outcome": WITHOUT_ID, "switch": client.change_switch({"halted": True, **reason})}
+        return _halted(client.change_switch({"halted": True, **reason}), halt_id, WITHOUT_ID)
 
 
 def verify(client: TroopClient, halt_id: str) -> dict[str, Any]:
@@ -53,14 +54,13 @@ def verify(client: TroopClient, halt_id: str) -> dict[str, Any]:
     Raises:
         CliError: it is not halted, or that cannot be read.
     """
-    switch = client.switch()
+    return _halted(client.switch(), halt_id)
+
+
+def _halted(switch: dict[str, Any], halt_id: str, otherwise: str = OTHERWISE) -> dict[str, Any]:
     if not switch["halted"]:
-        raise CliError(Exit.UNREACHABLE, "it is not halted")
-    return _halted(switch, halt_id)
-
-
-def _halted(switch: dict[str, Any], halt_id: str) -> dict[str, Any]:
-    return {"outcome": "halted" if switch.get(HALT_ID) == halt_id else "already halted", "switch": switch}
+        raise CliError(Exit.CONFLICT, "it is not halted: somebody has resumed it")
+    return {"outcome": HALTED if switch.get(HALT_ID) == halt_id else otherwise, "switch": switch}
 
 
 def resume(client: TroopClient, halt_id: str, reason: Mapping[str, str]) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def resume(client: TroopClient, halt_id: str, reason: Mapping[str, str]) -> dict
         if error.code not in (Exit.CONFLICT, Exit.API_FAILED, Exit.UNREACHABLE):
             raise
         switch = client.switch()
-        if error.code is not Exit.CONFLICT and switch.get(HALT_ID) == halt_id:
+        if switch["halted"] and switch.get(HALT_ID) == halt_id and not switch.get("itself"):
             raise error from None
         return {"outcome": "still halted" if switch["halted"] else "resumed", "switch": switch}
 
@@ -93,5 +93,8 @@ def in_words(answer: Mapping[str, Any]) -> str:
     outcome, switch = str(answer["outcome"]), answer["switch"]
     if outcome == WITHOUT_ID:
         return f"{outcome}, for which its version is too old: only `troop resume` for it alone ends this"
-    by = who_and_why(switch) if outcome in ("already halted", "still halted") else ""
-    return f"{outcome} ({by})" if by else outcome
+    by = who_and_why(switch) if outcome in (OTHERWISE, "still halted") else ""
+    words = f"{outcome} ({by})" if by else outcome
+    if outcome != OTHERWISE:
+        return words
+    return f"{words}: your halt does not hold here, it ends with {switch.get(HALT_ID) or 'that one'}"

@@ -47,6 +47,16 @@ class Reply:
         """Whether the deployment answered, even if it only said that it has no such unit."""
         return self.error is None or self.error.code is Exit.NO_SUCH_UNIT
 
+    def in_words(self, sentence: Callable[[Any], str]) -> str:
+        """Returns the reply as a sentence.
+
+        Args:
+            sentence: describes the answer.
+        """
+        if self.error:
+            return f"{'' if self.answered else 'does not answer: '}{self.error}"
+        return sentence(self.answer)
+
     def document(self) -> dict[str, Any]:
         """Returns the reply in JSON's types."""
         listed, conn = self.deployment, self.connection
@@ -76,11 +86,11 @@ def connect(listed: ListedDeployment) -> Connection:
 
 
 @contextmanager
-def error_of_one(what: str) -> Iterator[None]:
+def error_of_one(problem: str) -> Iterator[None]:
     """Makes any error inside the block, such as one of a program that a profile names, that of one deployment.
 
     Args:
-        what: what an error means that is not of this command.
+        problem: the meaning of an error that is not of this command.
 
     Raises:
         CliError: for any error.
@@ -93,7 +103,7 @@ def error_of_one(what: str) -> Iterator[None]:
     except CliError:
         raise
     except Exception as error:
-        raise CliError(Exit.API_FAILED, f"{what} ({type(error).__name__}: {error})") from error
+        raise CliError(Exit.API_FAILED, f"{problem} ({type(error).__name__}: {error})") from error
 
 
 @dataclass(frozen=True)
@@ -168,7 +178,11 @@ class Everywhere:
     _connections: dict[str, Connection] = field(default_factory=dict, repr=False)
 
     def ask(
-        self, question: Callable[[Connection], Any], seconds: float = SECONDS, at_once: int = AT_ONCE
+        self,
+        question: Callable[[Connection], Any],
+        seconds: float = SECONDS,
+        at_once: int = AT_ONCE,
+        heard: Callable[[Reply], None] = lambda _: None,
     ) -> list[Reply]:
         """Asks all deployments, and returns their replies in the order of the file.
 
@@ -176,10 +190,14 @@ class Everywhere:
             question: asks one deployment, in a thread. Whatever it raises is the error of that deployment only.
             seconds: the time for each deployment, to connect included.
             at_once: the most deployments that are asked at one time.
+            heard: called with each reply as it comes.
         """
-        requests = {one.label: partial(self._ask, one, question) for one in self.deployments}
-        answers = side_by_side.answers(requests, at_once, seconds)
-        return [self._reply(one, answers[one.label]) for one in self.deployments]
+        listed = {one.label: one for one in self.deployments}
+        requests = {label: partial(self._ask, one, question) for label, one in listed.items()}
+        answers = side_by_side.answers(
+            requests, at_once, seconds, lambda label, answer: heard(self._reply(listed[label], answer))
+        )
+        return [self._reply(one, answers[label]) for label, one in listed.items()]
 
     def show(
         self,
@@ -283,12 +301,7 @@ def tell(
         return
     if table:
         table.tell(form, replies)
-    facts = []
-    for one in replies:
-        if one.error:
-            facts.append((one.deployment.label, f"{'' if one.answered else 'does not answer: '}{one.error}"))
-        elif sentence:
-            facts.append((one.deployment.label, sentence(one.answer)))
+    facts = [(one.deployment.label, one.in_words(sentence or str)) for one in replies if one.error or sentence]
     show.table(("", ""), facts)
 
 

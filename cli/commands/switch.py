@@ -12,7 +12,7 @@ from cli.chaos import halts
 from cli.chaos.switch import describe, who_and_why
 from cli.client.calls import NOT_STARTED
 from cli.client.connection import Connection, connection
-from cli.client.everywhere import MOST_AT_ONCE, Everywhere, everywhere, finish, merged, tell
+from cli.client.everywhere import MOST_AT_ONCE, SECONDS, Everywhere, Reply, everywhere, finish, merged, tell
 from cli.shared import show, times
 from cli.shared.context import confirm, to_type
 from cli.shared.errors import CliError, Exit
@@ -24,6 +24,7 @@ from troop.shared.state_keys import HALT_ID, REAPER_OFF, SCHEDULES_OFF
 
 if TYPE_CHECKING:
     from cli.client.deployment import Deployment
+    from cli.client.deployments_file import ListedDeployment
 
 Reason = Annotated[
     str | None,
@@ -67,21 +68,48 @@ def halt(ctx: typer.Context, reason: Reason = None, as_json: AsJson = False) -> 
 
 
 def _halt_all(ctx: typer.Context, all_of_them: Everywhere, reason: str | None, as_json: bool) -> None:
-    """Halts all deployments with one id. Asks those again whose answer may be lost."""
+    """Halts all deployments with one id, and says at once what is known of each. Asks those again whose answer may be
+    lost.
+    """
     halt_id, why = halts.new_id(times.now()), {"reason": reason} if reason else {}
-    replies = all_of_them.ask(lambda conn: halts.halt(conn.client, halt_id, why), at_once=MOST_AT_ONCE)
-    lost = all_of_them.among([one.deployment.label for one in replies if one.error and one.connection])
-    verified = lost.ask(lambda conn: halts.verify(conn.client, halt_id), _VERIFIED_WITHIN, MOST_AT_ONCE)
-    replies = merged(replies, [one for one in verified if not one.error])
-    tell(Form.JSON if as_json else Form.TABLE, replies, sentence=halts.in_words, halt_id=halt_id)
-    if any(one.answer["outcome"] == "halted" for one in replies if one.answer):
-        show.note(f"`{to_type(ctx, 'resume', '--halt', halt_id)}` ends this halt")
+    unknown = [one.label for one in all_of_them.deployments]
+    width, line = max(map(len, unknown)), show.note if as_json else show.say
+    show.note(f"halting {counted(len(unknown), 'deployment')}; `{to_type(ctx, 'resume', '--halt', halt_id)}` ends this")
+
+    def say(reply: Reply) -> None:
+        unknown.remove(reply.deployment.label)
+        line(f"{reply.deployment.label:<{width}}  {reply.in_words(halts.in_words)}")
+
+    def heard(reply: Reply) -> None:
+        if not (reply.error and reply.connection):
+            say(reply)
+
+    try:
+        replies = all_of_them.ask(lambda conn: halts.halt(conn.client, halt_id, why), SECONDS, MOST_AT_ONCE, heard)
+        lost = all_of_them.among(unknown)
+        verified = lost.ask(lambda conn: halts.verify(conn.client, halt_id), _VERIFIED_WITHIN, MOST_AT_ONCE)
+        replies = merged(replies, [one for one in verified if not one.error])
+        for one in replies:
+            if one.deployment.label in unknown:
+                say(one)
+    except KeyboardInterrupt:
+        show.note(f"not known to be halted: {', '.join(unknown)}; see docs/guides/runbook.md#{NOT_STARTED}", "bold red")
+        raise
+    if as_json:
+        tell(Form.JSON, replies, halt_id=halt_id)
     for one in replies:
         if one.error:
-            where = one.connection.deployment if one.connection else None
-            by_hand = f"\n{_by_hand(where)}" if where else f" docs/guides/runbook.md#{NOT_STARTED}"
+            by_hand = f" docs/guides/runbook.md#{NOT_STARTED}"
+            if one.connection:
+                by_hand = f"{_as_role(one.deployment)}\n{_by_hand(one.connection.deployment, one.deployment.profile)}"
             show.note(f"To halt {one.deployment.label} without the API:{by_hand}", style="bold red")
-    finish(replies)
+    finish(replies, any(one.answer["outcome"] == halts.OTHERWISE for one in replies if one.answer))
+
+
+def _as_role(listed: ListedDeployment) -> str:
+    """Returns which role must be assumed before a command by hand; "" without one."""
+    external_id = f" with the external id {listed.external_id}" if listed.external_id else ""
+    return f" assume the role {listed.role}{external_id}, then" if listed.role else ""
 
 
 def resume(
@@ -203,10 +231,11 @@ def _change(conn: Connection, change: dict[str, Any], reason: str | None, as_jso
         show.say(f"{conn.deployment}: {describe(switch)}")
 
 
-def _by_hand(deployment: Deployment) -> str:
+def _by_hand(deployment: Deployment, profile: str | None = None) -> str:
     """Returns the runbook's command, which needs neither the API nor Lambda."""
+    own = f" --profile {shlex.quote(profile)}" if profile else ""
     table = deployment.outputs.get(STATE_TABLE, "STATE-TABLE")
-    return f"aws --region {deployment.region} dynamodb update-item --table-name {table} {HALT_BY_HAND}"
+    return f"aws{own} --region {deployment.region} dynamodb update-item --table-name {table} {HALT_BY_HAND}"
 
 
 def _tell_health(conn: Connection) -> None:

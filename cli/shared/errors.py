@@ -17,7 +17,7 @@ class Exit(IntEnum):
         return member
 
     OK = 0, "done"
-    FAILED = 1, "failed, or a check of `doctor` fails"
+    FAILED = 1, "failed, a check of `doctor` fails, or `--all halt` leaves a deployment to another halt"
     USAGE = 2, "wrong usage"
     NO_CREDENTIALS = 3, "no credentials"
     EXPIRED_CREDENTIALS = 4, "expired credentials"

@@ -13,13 +13,17 @@ from cli.shared.errors import CliError, Exit
 
 
 def answers(
-    requests: Mapping[str, Callable[[], Any]], at_once: int | None = None, seconds: float | None = None
+    requests: Mapping[str, Callable[[], Any]],
+    at_once: int | None = None,
+    seconds: float | None = None,
+    heard: Callable[[str, Any], None] = lambda _name, _answer: None,
 ) -> dict[str, Any]:
     """Returns the answer to each request, or its :class:`CliError`; raises any other error.
 
     Args:
         at_once: the most requests that run at one time; None for all.
         seconds: the time for each request, after which its answer is UNREACHABLE, and no longer awaited.
+        heard: called with each answer as it comes, in this thread.
     """
     results: dict[str, Any] = {}
     defects: list[BaseException] = []
@@ -48,10 +52,14 @@ def answers(
             for late in [name for name, end in ends.items() if end <= now]:
                 del ends[late]
                 results[late] = CliError(Exit.UNREACHABLE, f"no answer within {seconds:g} seconds")
+                heard(late, results[late])
             continue
         if ends.pop(name, None) is not None:  # an answer after its time is dropped
             results[name] = answer
-            defects += [defect] if defect else []
+            if defect:
+                defects.append(defect)
+            else:
+                heard(name, answer)
     for error in defects:
         raise error
     return {name: results[name] for name in requests}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ from cli.client.connection import Connection
 from cli.client.deployment import Deployment
 from cli.client.deployments_file import ListedDeployment
 from cli.commands import ui
-from cli.shared import aws, context
+from cli.shared import aws, context, show
 from cli.shared.errors import CliError, Exit
 from tests.unit.cli.conftest import ARN, FakeApi, Run, change, event
 
@@ -290,12 +291,13 @@ class TestHalt:
         assert result.exit_code == Exit.UNREACHABLE
         (halt_id,) = {halt_id for _, halt_id in cloud.switches().values()}
         assert all(halted for halted, _ in cloud.switches().values())
-        assert result.stdout.splitlines() == [
-            "Shop  halted",
-            "Dead  does not answer: AWS cannot be reached: no route",
+        assert sorted(result.stdout.splitlines()) == [
             "Blog  halted",
+            "Dead  does not answer: AWS cannot be reached: no route",
+            "Shop  halted",
         ]
-        assert f"`troop resume --halt {halt_id} --all` ends this halt" in result.stderr
+        first = f"halting 3 deployments; `troop resume --halt {halt_id} --all` ends this"
+        assert result.stderr.startswith(first)
         assert "To halt Dead without the API: docs/guides/runbook.md#halt-without-the-api" in result.stderr
 
     def test_words_to_resume_name_the_file(self, troop: Troop) -> None:
@@ -303,11 +305,62 @@ class TestHalt:
         result, halt_id = halt(troop, "--deployments", "own file.yaml")
         assert f"`troop resume --halt {halt_id} --all --deployments 'own file.yaml'`" in result.stderr
 
-    def test_one_without_an_answer_can_be_halted_by_hand(self, troop: Troop, cloud: Deployments) -> None:
+    def test_each_is_shown_at_once_and_ctrl_c_names_the_unknown(
+        self, troop: Troop, cloud: Deployments, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        listed("Blog", "Shop")
+
+        say = show.say
+
+        def say_and_interrupt(message: str) -> None:
+            say(message)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(cloud.apis["Blog"], "request", lambda *_: threading.Event().wait())
+        monkeypatch.setattr(show, "say", say_and_interrupt)
+        result = troop("--all", "halt")
+        halted, halt_id = cloud.switches()["Shop"]
+        assert (result.exit_code, result.stdout, halted) == (Exit.INTERRUPTED, "Shop  halted\n", True)
+        assert f"--halt {halt_id} " in result.stderr
+        assert "not known to be halted: Blog; see docs/guides/runbook.md" in result.stderr
+
+    def test_programs_get_the_document_and_people_the_course(self, troop: Troop) -> None:
+        result, _ = halt(troop)
+        assert list(entries(result)) == ["Shop", "Dead", "Blog"]
+        assert {"Shop  halted", "Blog  halted"} < set(result.stderr.splitlines())
+
+    @pytest.mark.parametrize(
+        ("identity", "words"),
+        [
+            ("", "the API:\naws --region eu-central-1"),
+            (", profile: my shop", "the API:\naws --profile 'my shop' --region eu-central-1"),
+            (
+                ", role: 'arn:aws:iam::444455556666:role/t', external_id: x7",
+                "the API: assume the role arn:aws:iam::444455556666:role/t with the external id x7, then\naws --region",
+            ),
+        ],
+    )
+    def test_one_without_an_answer_can_be_halted_by_hand(
+        self, troop: Troop, cloud: Deployments, identity: str, words: str
+    ) -> None:
+        entry = f"- {{name: Shop, region: eu-central-1{identity}}}\n"
+        Path("deployments.yaml").write_text(f"deployments:\n{entry}")
         cloud.apis["Shop"].refusals["PATCH", "switch"] = [Answer(500, {"message": "Internal server error"})]
         result = troop("--all", "halt")
+        assert f"To halt Shop without {words}" in result.stderr
         assert "dynamodb update-item --table-name Shop-State" in result.stderr
         assert cloud.switches()["Shop"] == (False, None)
+
+    @pytest.mark.parametrize("is_old", [False, True])
+    def test_answer_that_it_is_not_halted_is_no_success(self, troop: Troop, cloud: Deployments, is_old: bool) -> None:
+        listed("Shop")
+        refusal = [Answer(400, {"message": "body: halt_id is unknown"})] if is_old else []
+        cloud.apis["Shop"].refusals["PATCH", "switch"] = [*refusal, Answer(200, cloud.apis["Shop"].switch)]
+        if is_old:
+            del cloud.apis["Shop"].switch["halt_id"]
+        result = troop("--all", "halt")
+        assert (result.exit_code, "Shop  halted" in result.stdout) == (Exit.UNREACHABLE, False)
+        assert "Shop  does not answer: it is not halted" in result.stdout
 
     def test_lost_answer_is_verified(self, troop: Troop, cloud: Deployments) -> None:
         cloud.apis["Shop"].lost = 6
@@ -318,23 +371,27 @@ class TestHalt:
     @pytest.mark.parametrize(
         ("switch", "words"),
         [
-            ({"halted": True, **BY_ANN}, "already halted (ann: mine)"),
-            ({"halted": True, "halt_id": HALT, **BY_ANN}, f"already halted (ann, halt {HALT}: mine)"),
-            ({"halted": True, "itself": SELF}, "already halted (2026-11-20 10:00:00 UTC: 3 causes broke units)"),
+            ({"halted": True, **BY_ANN}, ("ann: mine", "that one")),
+            ({"halted": True, "halt_id": HALT, **BY_ANN}, (f"ann, halt {HALT}: mine", HALT)),
+            ({"halted": True, "itself": SELF}, ("2026-11-20 10:00:00 UTC: 3 causes broke units", "that one")),
         ],
     )
-    def test_other_halt_is_listed_with_who_and_why(
-        self, troop: Troop, cloud: Deployments, switch: dict[str, Any], words: str
+    def test_other_halt_is_listed_with_who_and_why_and_is_a_failure(
+        self, troop: Troop, cloud: Deployments, switch: dict[str, Any], words: tuple[str, str]
     ) -> None:
         listed("Shop", "Blog")
         cloud.apis["Shop"].switch |= switch
         before = dict(cloud.apis["Shop"].switch)
         result = troop("--all", "halt", "--reason", "outage")
-        assert (result.exit_code, result.stdout.splitlines()) == (Exit.OK, [f"Shop  {words}", "Blog  halted"])
+        by, end = words
+        shop = f"Shop  halted by another ({by}): your halt does not hold here, it ends with {end}"
+        assert (result.exit_code, sorted(result.stdout.splitlines())) == (Exit.FAILED, ["Blog  halted", shop])
         assert cloud.apis["Shop"].switch == before
+        again, _ = halt(troop)
+        assert (again.exit_code, entries(again)["Shop"]["answer"]["outcome"]) == (Exit.FAILED, "halted by another")
 
     @pytest.mark.parametrize(
-        ("halted", "words"), [(False, "halted without the id"), (True, "already halted (ann: mine)")]
+        ("halted", "words"), [(False, "halted without the id"), (True, "halted by another (ann: mine)")]
     )
     def test_older_version_is_halted_without_the_id(
         self, troop: Troop, cloud: Deployments, halted: bool, words: str
@@ -342,7 +399,7 @@ class TestHalt:
         cloud.apis["Shop"] = Switched(is_old=True)
         cloud.apis["Shop"].switch |= {"halted": halted, **BY_ANN}
         result = troop("--all", "halt", "--reason", "outage")
-        assert result.stdout.startswith(f"Shop  {words}")
+        assert f"Shop  {words}" in result.stdout
         assert cloud.apis["Shop"].switch["halted"]
         assert cloud.apis["Shop"].switch["reason"] == ("mine" if halted else "outage")
 
@@ -400,6 +457,14 @@ class TestResume:
         result = troop("--all", "resume", "--yes")
         assert "Shop  still halted (ann: mine)" in result.stdout
         assert cloud.switches() == {"Shop": (True, None), "Blog": (False, None)}
+
+    def test_refusal_while_its_own_halt_stands_is_no_success(self, troop: Troop, cloud: Deployments) -> None:
+        listed("Shop")
+        halt(troop)
+        cloud.apis["Shop"].refusals["PATCH", "switch"] = [Answer(409, {"message": "others are changing the switch"})]
+        result = troop("--all", "resume", "--yes")
+        assert result.exit_code == Exit.UNREACHABLE
+        assert "others are changing the switch" in result.stdout
 
     def test_own_halt_of_a_deployment_stays(self, troop: Troop, cloud: Deployments) -> None:
         halt(troop)

@@ -94,7 +94,7 @@ def event(number: int, unit: str, at: datetime, seconds: float, luck: float) -> 
 
 
 class Stored:
-    """An API whose answers lie in a file, a page of events a line. It has no groups."""
+    """An API whose answers lie in a file, a page of events a line. It has no groups, and has not read risks."""
 
     def __init__(self, path: Path) -> None:
         self._lines = path.open(encoding="utf-8")
@@ -105,6 +105,8 @@ class Stored:
     ) -> Answer:
         if path == "groups":
             return Answer(200, {"groups": [], "cursor": None})
+        if path == "risks":
+            return Answer(200, {"risks": [], "reading": None, "cursor": None})
         began = time.process_time()
         page = json.loads(next(self._lines))
         self.decoding += time.process_time() - began

@@ -123,6 +123,7 @@ class Deployment:
         self.change_schedule("Calendar", ScheduleExpression=NEVER)
         self.change_schedule("SweepSchedule", ScheduleExpression=NEVER)
         self.change_schedule("RedriveSchedule", ScheduleExpression=NEVER)
+        self.change_schedule("RisksSchedule", ScheduleExpression=NEVER)
         if contexts[name]["troop:benchmarks"]:
             self.change_schedule("ReaperSchedule", ScheduleExpression=NEVER)
 

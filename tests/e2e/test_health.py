@@ -70,7 +70,7 @@ def test_a_fresh_deployment_is_well(deployment: Deployment) -> None:
     values = {c["name"]: c["value"] for c in body["checks"]}
     assert values.pop("lambda-concurrency") >= 26
     assert values == dict.fromkeys(values, 0) | {
-        "schedules": 4,
+        "schedules": 5,
         "tables": 5,
         "calendars": 1,
     }

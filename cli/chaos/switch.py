@@ -7,7 +7,7 @@ from typing import Any
 
 from cli.chaos.changes import who
 from cli.shared import show
-from troop.shared.state_keys import HALT_ID, REAPER_OFF, SCHEDULES_OFF
+from troop.shared.state_keys import HALT, HALT_ID, REAPER_OFF, SCHEDULES_OFF
 
 
 def describe(switch: Mapping[str, Any]) -> str:
@@ -26,11 +26,14 @@ def _chaos(switch: Mapping[str, Any]) -> str:
 
 
 def who_and_why(switch: Mapping[str, Any]) -> str:
-    """Returns who changed the switch last, when, by which halt of many deployments, and why; "" while the settings
-    apply. Of a deployment that has halted itself: when and why. Older APIs do not return it.
+    """Returns who has halted the deployment, when, by which halt of many deployments, and why. Of one that has halted
+    itself: when and why. Of one that runs, and of an older API: who changed the switch last; "" while the settings
+    apply.
     """
-    if halt := switch.get("itself"):
-        return f"{show.moment(halt['at'])}: {halt['why']}"
-    by, at, reason, halt_id = (str(switch.get(key) or "") for key in ("changed_by", "changed_at", "reason", HALT_ID))
+    if own := switch.get("itself"):
+        return f"{show.moment(own['at'])}: {own['why']}"
+    last = {"by": switch.get("changed_by"), "at": switch.get("changed_at"), "reason": switch.get("reason")}
+    change = (switch.get(HALT) or last) | {HALT_ID: switch.get(HALT_ID)}
+    by, at, reason, halt_id = (str(change.get(key) or "") for key in ("by", "at", "reason", HALT_ID))
     words = ", ".join(filter(None, (who(by), show.moment(at) if at else "", halt_id and f"halt {halt_id}")))
     return ": ".join(filter(None, (words, reason)))

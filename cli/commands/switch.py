@@ -34,7 +34,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="The switch as one JSON doc
 HALT_BY_HAND = (
     """--key '{"key": {"S": "switch"}}' """
     """--update-expression 'SET halted = :yes, reason = :why """
-    """REMOVE changed_at, changed_by, changed_request, halt_id' """
+    """REMOVE changed_at, changed_by, changed_request, halt, halt_id' """
     """--expression-attribute-values '{":yes": {"BOOL": true}, ":why": {"S": "halted by hand"}}'"""
 )
 """Arguments of ``aws dynamodb update-item``. They remove the caller of the last change, who did not halt."""

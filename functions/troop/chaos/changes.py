@@ -9,7 +9,7 @@ from typing import Any
 
 from troop.chaos.policy import PARSERS
 from troop.shared.choice import text_of
-from troop.shared.state_keys import ITSELF, UNIT
+from troop.shared.state_keys import HALT, ITSELF, UNIT
 
 BESIDE = frozenset({ITSELF, "unrecovered"})
 """The keys of a record whose values are in other items than the changed one."""
@@ -53,6 +53,18 @@ def request_of(item: Mapping[str, Any]) -> str | None:
     """Returns the id of the request that last changed an item (in plain values); None if the item has none."""
     request = item.get("changed_request")
     return request if isinstance(request, str) and request else None
+
+
+def halt_of(item: Mapping[str, Any]) -> dict[str, str] | None:
+    """Returns from a switch's item (in plain values) ``by`` whom, ``at`` which moment and for which ``reason`` people
+    have halted; None if they have not. A halt by hand, or by an earlier version, is the item's last change.
+    """
+    if not item.get("halted"):
+        return None
+    halt = item.get(HALT)
+    if not isinstance(halt, Mapping):
+        halt = {"at": item.get("changed_at"), "by": item.get("changed_by"), "reason": item.get("reason")}
+    return {key: str(halt.get(key) or "") for key in ("at", "by", "reason")}
 
 
 def to_store(key: str, value: Any) -> Any:

@@ -23,7 +23,7 @@ from troop.chaos.verdict import Verdict, VerdictValue
 from troop.chaos.verdict_rules import recovery_in_words, went_off
 from troop.shared import codec, moments
 from troop.shared.benchmark_change import BenchmarkChange, ChangedFigure
-from troop.shared.state_keys import ITSELF, REAPER_OFF, SCHEDULES_OFF, SELF_HALT, SWITCH, UNIT
+from troop.shared.state_keys import HALT, ITSELF, REAPER_OFF, SCHEDULES_OFF, SELF_HALT, SWITCH, UNIT
 
 SCHEMA = 1
 """The version of the documents. A version can get additional fields; no field is removed or changes its meaning."""
@@ -35,8 +35,10 @@ LONGEST_VALUE = 200
 """The limits for changed values. An item edited by hand can have 400 KB, more than the bus or a topic accepts."""
 
 _NO_POLICY = frozenset({"unit", "key", "version", "schema"})
-_SIGNATURE = frozenset({"changed_at", "changed_by", "changed_request"})
-"""The attributes about an item's last change. An edit of these alone is also news: it prepares a forgery."""
+_SIGNATURE = frozenset({"changed_at", "changed_by", "changed_request", HALT})
+"""The attributes about an item's last change, and about a halt. An edit of these alone is also news: it prepares a
+forgery.
+"""
 
 WRITTEN_WITHIN = timedelta(seconds=60)
 """The longest time between the moment of a change and its write: a request takes up to half of it."""

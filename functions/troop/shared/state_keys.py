@@ -13,6 +13,9 @@ SWITCH = "switch"
 REAPER_OFF = "reaper_off"
 """The switch's attribute that turns the reaper off."""
 
+HALT = "halt"
+"""The switch's attribute with who has halted, when and why. A change of anything else keeps it."""
+
 HALT_ID = "halt_id"
 """The switch's attribute with the id of a halt of many deployments. Without it, a halt is of this one alone."""
 

@@ -9,6 +9,7 @@ from tests.unit.account.account import Account
 from troop.shared import state_keys
 from troop.shared.state_keys import (
     BENCH_WRITERS,
+    HALT,
     HALT_ID,
     IN_FLIGHT,
     ITSELF,
@@ -29,7 +30,7 @@ def test_write_without_a_right_fails_in_the_test(account: Account, monkeypatch: 
 
 def test_every_key_has_writers_and_only_the_api_writes_the_switch() -> None:
     words = {value for name, value in vars(state_keys).items() if name.isupper() and isinstance(value, str)}
-    parts_of_the_switch = {HALT_ID, ITSELF, REAPER_OFF, SCHEDULES_OFF}
+    parts_of_the_switch = {HALT, HALT_ID, ITSELF, REAPER_OFF, SCHEDULES_OFF}
     assert set(WRITERS) | set(BENCH_WRITERS) == words - parts_of_the_switch
     assert not set(WRITERS) & set(BENCH_WRITERS)
     assert WRITERS[SWITCH] == ("api",)

@@ -4,7 +4,7 @@ import { change, get } from "./api.js";
 import { ask, once } from "./dialogs.js";
 import { badge, field, fill, flash, h, skeleton } from "./dom.js";
 import { stamp } from "./freshness.js";
-import { clock, moment, sentence, who } from "./format.js";
+import { clock, halter, moment, sentence, who } from "./format.js";
 
 const EVERY = 30_000;
 const OLD = 90_000; // milliseconds, after which the state of the switch is marked as old
@@ -56,8 +56,9 @@ async function refresh(then = draw, failed = drawUnknown) {
 function draw(now) {
   known = { ...now, at: new Date() };
   unreadable = false;
-  const by = [now.changed_by && `, by ${who(now.changed_by)}`, now.reason && `: ${now.reason}`];
-  const because = now.itself ? [`; the deployment halted itself: ${now.itself.why}`] : now.halted ? by : [];
+  const { by, reason } = halter(now);
+  const people = [by && `, by ${who(by)}`, reason && `: ${reason}`];
+  const because = now.itself ? [`; the deployment halted itself: ${now.itself.why}`] : now.halted ? people : [];
   const text = [BRIEFLY[state(now)], ...because].filter(Boolean).join("");
   show(state(now), KIND[state(now)], text, { resume: now.halted, loud: now.halted });
 }
@@ -111,12 +112,13 @@ export function switchTile(signal, more) {
 
 const since = (now) => h("p", { class: "muted" }, SENTENCE[state(now)], changed(now));
 
-const changed = (now) => [
+const changed = (now) => {
+  const [what, { at, by, reason }] = [now.halt ? " Halted " : " Changed ", halter(now)];
+  return [
     now.itself && [" The deployment halted itself on ", moment(now.itself.at), ": ", sentence(now.itself.why)],
-    now.changed_at
-      ? [" Changed ", moment(now.changed_at), " by ", who(now.changed_by), now.reason && `: ${now.reason}`, "."]
-      : now.reason && [" Changed directly in the table: ", now.reason, "."],
-];
+    at ? [what, moment(at), " by ", who(by), reason && `: ${reason}`, "."] : reason && [what, "directly in the table: ", reason, "."],
+  ];
+};
 
 async function halt() {
   await turn({
@@ -140,6 +142,7 @@ async function resume() {
     describe: (now) => [
       h("p", {}, now.leashed ? "The deployment is leashed. From the next tick on, it decides and records, but hits nothing." : "The deployment is unleashed. From the next tick on, it hits instances."),
       since(now),
+      now.halt_id && h("p", {}, "It is halted with other deployments. ", h("code", {}, `troop resume --all --halt ${now.halt_id}`), " resumes all of them."),
       now.itself && h("p", {}, "Broken units stay out of chaos until their owners return them. Those of the last hour no longer count toward another halt."),
     ],
     done: "Resumed: decisions continue with the next tick.",

@@ -31,6 +31,14 @@ class SelfHaltOut(Out):
     events: list[str] = Field(description="The ids of the events that led to it")
 
 
+class HaltOut(Out):
+    """The halt by people. Later changes of the switch keep it."""
+
+    at: Moment | None = Field(description="null after a manual halt by the runbook")
+    by: str = Field(description="The caller's ARN in IAM")
+    reason: str
+
+
 class SwitchOut(BaseModel):
     """The switch of the whole deployment."""
 
@@ -47,7 +55,8 @@ class SwitchOut(BaseModel):
         description="null while the settings apply, and after a manual halt by the runbook"
     )
     changed_by: str = Field(description="The caller's ARN in IAM")
-    reason: str
+    reason: str = Field(description="Of the last change")
+    halt: HaltOut | None = Field(description="Who has halted it, when and why; null if people have not")
     halt_id: str | None = Field(
         description="The id of a halt of many deployments; null if people have not halted this one, or this one alone"
     )
@@ -65,6 +74,7 @@ class SwitchOut(BaseModel):
             changed_at=view.changed_at,
             changed_by=view.changed_by,
             reason=view.reason,
+            halt=HaltOut.model_validate(view.halt) if view.halt else None,
             halt_id=view.halt_id,
             itself=SelfHaltOut.model_validate(view.switch.itself) if view.switch.itself else None,
         )

@@ -9,13 +9,13 @@ from datetime import datetime
 from typing import Any
 
 from troop.chaos.aws.change_table import ChangeTable
-from troop.chaos.changes import Author, Change, request_of, version_of
+from troop.chaos.changes import Author, Change, halt_of, request_of, version_of
 from troop.chaos.events import SCHEMA
 from troop.shared import moments
 from troop.shared.aws.dynamo import plain, typed
 from troop.shared.aws.throttling import Sleep, ThrottledError
 from troop.shared.aws.transact import ConditionFailed, transact
-from troop.shared.state_keys import BROKEN, ITSELF, SELF_HALT, SWITCH, UNIT, UNRECOVERED
+from troop.shared.state_keys import BROKEN, HALT, ITSELF, SELF_HALT, SWITCH, UNIT, UNRECOVERED
 
 Item = Mapping[str, Any]
 
@@ -94,9 +94,8 @@ class ChangeWriter:
         differing = _differing(read, changes)
         parts, record = [], _record(read, differing)
         if differing or self_halt:
-            parts.append(
-                _update(self.state, {"key": SWITCH}, read, differing, _signed(author, now), ("changed_request",))
-            )
+            bookkeeping = _signed(author, now) | {HALT: _halt(plain(read), changes, author, now)}
+            parts.append(_update(self.state, {"key": SWITCH}, read, differing, bookkeeping, ("changed_request",)))
         if unless_itself:
             parts.append(_absent(self.state, SELF_HALT))
         if self_halt:
@@ -151,6 +150,14 @@ def _signed(author: Author, now: datetime) -> dict[str, Any]:
     }
 
 
+def _halt(read: Item, changes: Mapping[str, Any], author: Author, now: datetime) -> dict[str, str] | None:
+    """Returns the halt by people that holds after changes of the switch; None without one."""
+    if "halted" not in changes:
+        return halt_of(read)
+    new = {"at": moments.iso(now), "by": author.caller, "reason": changes.get("reason") or ""}
+    return new if changes["halted"] else None
+
+
 def _differing(read: Item, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the changes whose stored value differs (also in type, as people write it by hand)."""
     new = typed(changes)
@@ -191,7 +198,7 @@ def _update(
     """Sets and removes attributes, if they and those in ``unchanged`` are as they were read."""
     new = typed({**changes, **bookkeeping})
     names = {name: f"#a{index}" for index, name in enumerate([*changes, *bookkeeping])}
-    removed = [names[name] for name in changes if name not in new]
+    removed = [short for name, short in names.items() if name not in new]
     update = "SET " + ", ".join(f"{names[name]} = :n{names[name][1:]}" for name in new)
     values = {f":n{names[name][1:]}": value for name, value in new.items()}
     conditions = []

@@ -9,7 +9,7 @@ from typing import Any
 
 from troop.chaos.aws.change_writer import ChangedMeanwhile, ChangeWriter
 from troop.chaos.aws.state_table import PolicyTable, StateTable
-from troop.chaos.changes import Author, version_of
+from troop.chaos.changes import Author, halt_of, version_of
 from troop.chaos.earlier_tables import EarlierTable, listed, ways_out, with_data
 from troop.chaos.facts import Switch
 from troop.chaos.flows.initial_switch import InitialSwitch
@@ -43,7 +43,8 @@ class SwitchView:
     Attributes:
         switch: the switch of chaos.
         off: whether a part of benchmarks is off, by :data:`~troop.shared.state_keys.BENCH_SWITCHES`.
-        halt_id: the id of the halt by people, if it is of many deployments.
+        halt: the halt by people, see :func:`~troop.chaos.changes.halt_of`.
+        halt_id: the id of that halt, if it is of many deployments.
     """
 
     switch: Switch
@@ -51,6 +52,7 @@ class SwitchView:
     changed_at: datetime | None
     changed_by: str
     reason: str
+    halt: Mapping[str, Any] | None
     halt_id: str | None
 
 
@@ -103,13 +105,15 @@ class Editor:
         """Returns the state of the switch. Before the first tick, it finds out whether the settings decide."""
         self.initial.settle()
         item = plain(self.state.raw(SWITCH))
+        halt = halt_of(item)
         return SwitchView(
             switch=self.state.switch_of(item),
             off={key: bool(item.get(key, False)) for key in BENCH_SWITCHES},
             changed_at=_moment(item.get("changed_at")),
             changed_by=str(item.get("changed_by") or ""),
             reason=str(item.get("reason") or ""),
-            halt_id=str(item.get(HALT_ID) or "") or None if item.get("halted") else None,
+            halt=halt and {**halt, "at": _moment(halt["at"])},
+            halt_id=str(item.get(HALT_ID) or "") or None if halt else None,
         )
 
     def change_switch(self, changes: Mapping[str, Any], author: Author, halt_id: str | None = None) -> None:

@@ -70,12 +70,18 @@ def test_nobody_else_is_named_for_it_and_a_resume_takes_it_back(
     assert (
         get("/switch")
         == {"halted": True, "leashed": False, "reaper_off": False, "schedules_off": False}
-        | {"halt_id": None, "itself": None}
+        | {"halt": {"at": None, "by": "", "reason": "halted by hand"}, "halt_id": None, "itself": None}
         | by_hand
     )
     resumed = patch("/switch", {"halted": False, "reason": "over"}, BEN)
     assert (resumed["halted"], resumed["changed_by"], resumed["reason"]) == (False, BEN, "over")
     assert recorded(account)[-1]["changes"]["halted"] == {"old": True, "new": False}
+
+
+def test_halt_by_hand_replaces_others_and_no_later_change_signs_it(account: Account) -> None:
+    patch("/switch", {"halted": True, "reason": "outage"})
+    halt(account)
+    assert patch("/switch", {"leashed": True}, BEN)["halt"] == {"at": None, "by": "", "reason": "halted by hand"}
 
 
 def test_halt_of_many_deployments_does_not_own_it(account: Account) -> None:

@@ -44,6 +44,7 @@ def test_halt_ends_by_its_id_alone(account: Account) -> None:
 def test_other_halts_stay_with_who_and_why(account: Account, who: str) -> None:
     if who == "person":
         patch("/switch", {"halted": True, "reason": "mine"}, BEN)
+        patch("/switch", {"leashed": True, "reason": "another change"})
     else:
         account.halt_itself()
     before, halt_id = get("/switch"), halts.new_id(account.clock())

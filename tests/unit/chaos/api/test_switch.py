@@ -22,6 +22,7 @@ class TestSwitch:
             "changed_at": None,
             "changed_by": "",
             "reason": "",
+            "halt": None,
             "halt_id": None,
             "itself": None,
         }
@@ -41,6 +42,7 @@ class TestSwitch:
             "changed_at": NOW,
             "changed_by": ANNA,
             "reason": "game day",
+            "halt": None,
             "halt_id": None,
             "itself": None,
         }
@@ -103,11 +105,38 @@ class TestSwitch:
         assert (switch["halted"], switch["leashed"]) == (True, True)
         assert recorded(account)[0]["changes"]["leashed"] == {"old": False, "new": True}
 
+    @pytest.mark.parametrize(
+        "change", [{"leashed": True}, {"leashed": True, "reason": "calm"}, {"reason": "calm"}, {"reaper_off": True}]
+    )
+    def test_later_change_of_another_key_keeps_who_has_halted_and_why(
+        self, account: Account, change: dict[str, Any]
+    ) -> None:
+        halt = {"at": NOW, "by": ANNA, "reason": "incident 4711"}
+        assert patch("/switch", {"halted": True, "reason": "incident 4711"})["halt"] == halt
+        account.clock.forward(minutes=5)
+        switch = patch("/switch", change, BEN)
+        assert (switch["halt"], switch["changed_by"]) == (halt, BEN)
+        assert switch["reason"] == change.get("reason", "")
+        assert patch("/switch", {"halted": False}, BEN)["halt"] is None
+        assert "halt" not in account.state("switch")
+
+    def test_whoever_halts_again_for_another_reason_is_the_one_who_has_halted(self, account: Account) -> None:
+        patch("/switch", {"halted": True, "reason": "incident 4711"})
+        assert patch("/switch", {"halted": True}, BEN)["halt"] == {"at": NOW, "by": BEN, "reason": ""}
+
+    def test_halt_by_an_earlier_version_is_its_last_change_and_stays_so(self, account: Account) -> None:
+        last = {"changed_at": NOW, "changed_by": ANNA, "changed_request": "x", "reason": "outage"}
+        account.put("State", typed({"key": "switch", "halted": True, "leashed": False} | last))
+        halt = {"at": NOW, "by": ANNA, "reason": "outage"}
+        assert get("/switch")["halt"] == halt
+        assert patch("/switch", {"leashed": True}, BEN)["halt"] == halt
+
     def test_malformed_switch_is_shown_as_far_as_possible(self, account: Account) -> None:
         item = {"key": "switch", "halted": True, "changed_at": "yesterday", "changed_by": 5, "reason": ["x"]}
         account.dynamodb.put_item(TableName="State", Item=typed(item))
         switch = get("/switch")
         assert (switch["halted"], switch["changed_at"], switch["changed_by"]) == (True, None, "5")
+        assert switch["halt"] == {"at": None, "by": "5", "reason": "['x']"}
 
     @pytest.mark.parametrize(
         ("body", "words"),

@@ -134,6 +134,7 @@ def test_whoever_cannot_read_the_switch_can_halt(looking: Looking) -> None:
     expect(switch).to_contain_text("it is broken")
     page.get_by_role("button", name="Halt").click()
     expect(page.get_by_role("dialog")).to_contain_text("Rolls and hits stop at once")
+    page.evaluate(SETTLED)  # the dialog has asked for the state, too
     page.keyboard.press("Escape")
     del looking.world.refusals["GET", "switch"]
     page.get_by_role("button", name="Check again").click()
@@ -160,6 +161,19 @@ def test_the_head_says_who_halts_now_also_on_a_phone(looking: Looking) -> None:
     expect(page.get_by_role("button", name="Resume")).to_be_focused()
     assert _box(means)["width"] > 300
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
+
+
+def test_page_names_who_has_halted_and_the_halt_of_others_and_no_later_change(looking: Looking) -> None:
+    page, at, ada = looking.page, "2026-11-20T09:00:00.000Z", "arn:aws:iam::111122223333:user/ada"
+    looking.world.switch |= {"halted": True, "changed_at": at, "changed_by": "arn:aws:iam::1:user/ben", "reason": ""}
+    looking.world.switch |= {"halt": {"at": at, "by": ada, "reason": "incident 7"}, "halt_id": "20261120-090000-0a1b"}
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(page.locator("#switch .means")).to_have_text("no rolls, no hits, by ada: incident 7")
+    page.get_by_role("button", name="Resume").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text(re.compile("Halted .*2026.* by ada: incident 7"))
+    expect(dialog).to_contain_text("troop resume --all --halt 20261120-090000-0a1b resumes all of them")
+    page.keyboard.press("Escape")
 
 
 def test_nothing_is_fired_twice(looking: Looking, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,7 @@ deploy: $(TO_DEPLOY)  ## deploy into the account of the current AWS credentials;
 		$(call option,adopt,$(ADOPT)) $(if $(UNLEASHED),--unleashed) $(if $(REPAIR),--repair) \
 		$(if $(KEEP),--keep) $(if $(RESET),--reset) $(ARGS)
 
-promote: $(TO_DEPLOY)  ## deploy the release that the stage FROM has run for DAYS business days to the stage TO of deployments.yaml; CHECK=1: only check
+promote: $(TO_DEPLOY)  ## deploy the release that the stage FROM has run for DAYS business days to the stage TO of deployments.yaml; FROM=none: nothing is proven; CHECK=1: only check
 	@$(BIN)/python -m lifecycle.promote $(call option,from,$(FROM)) $(call option,to,$(TO)) $(call option,days,$(DAYS)) \
 		$(call option,deployments,$(DEPLOYMENTS)) $(if $(CHECK),--check) $(if $(YES),--yes) $(if $(KEEP),--keep) $(if $(RESET),--reset)
 

@@ -33,21 +33,28 @@ def release(archives: Mapping[str, Path], agent: Path) -> Release:
     """
     workflows = sorted((ROOT / "statemachines").glob("*.asl.json"))
     files = {name: (path,) for name, path in archives.items()} | {"agent": (agent,), "workflows": tuple(workflows)}
-    return Release(VERSION, _commit(), {name: _digest(*paths) for name, paths in sorted(files.items())})
+    return Release(VERSION, commit(), {name: _digest(*paths) for name, paths in sorted(files.items())})
 
 
 def _digest(*paths: Path) -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
 
 
-def _commit() -> str | None:
+def commit() -> str | None:
     """Returns the commit of the checkout; None for a package, and for a checkout with changes."""
     if (named := os.environ.get(COMMIT)) is not None:
         return named or None
-    lines = [_git(*words) for words in (("rev-parse", "--show-toplevel", "HEAD"), ("status", "--porcelain"))]
-    top, _, commit = (lines[0] or "").partition("\n")
-    is_clean = lines[1] == "" and top and Path(top).resolve() == ROOT.resolve()
-    return commit if is_clean else None
+    top, _, head = (_git("rev-parse", "--show-toplevel", "HEAD") or "").partition("\n")
+    is_clean = changes() == "" and top and Path(top).resolve() == ROOT.resolve()
+    return head if is_clean else None
+
+
+def changes() -> str | None:
+    """Returns a line for each file that differs from the commit, with git's letters for how; None without git.
+
+    The list of deployments is no code, and many keep it beside the checkout's own files.
+    """
+    return _git("status", "--porcelain", "--", ".", ":!deployments.yaml")
 
 
 def _git(*words: str) -> str | None:

@@ -14,12 +14,19 @@ from cli.client import deployments_file, everywhere
 from cli.client.deployments_file import ListedDeployment
 from cli.shared import aws, times
 from cli.shared.errors import CliError, Exit
+from infra import release
 from infra.settings_record import record_in
 from lifecycle.changes import say_differences
 from lifecycle.console import run, say
 from lifecycle.deploy import deploy
 from lifecycle.promotion import Evidence, changed_code, objections, read_evidence, release_in
 from lifecycle.resources import resources_of, template_of
+
+NONE = "none"
+"""In the place of the stage before: there is none."""
+
+MOST_DAYS = 20
+"""Business days of four weeks."""
 
 
 def promote(args: argparse.Namespace) -> None:
@@ -28,11 +35,20 @@ def promote(args: argparse.Namespace) -> None:
     Raises:
         CliError: what stands against it, or which deployments have the release and which do not.
     """
+    if args.before is None:
+        raise CliError(Exit.USAGE, f"FROM is missing: the stage before, or FROM={NONE} for the first stage")
+    if not 0 <= args.days <= MOST_DAYS:
+        why = "CloudWatch keeps the history of alarms for 30 days"
+        raise CliError(Exit.USAGE, f"DAYS is {args.days}: must be between 0 and {MOST_DAYS}, because {why}")
     listed = deployments_file.read(Path(args.deployments))
-    before = _chosen(listed, args.before, args.deployments) if args.before else []
+    before = [] if args.before == NONE else _chosen(listed, args.before, args.deployments)
     targets = _chosen(listed, args.to, args.deployments)
     if both := [one.label for one in targets if one in before]:
         raise CliError(Exit.USAGE, f"{', '.join(both)} would follow on itself: choose another stage")
+    if release.commit() is None:
+        changed = release.changes()
+        todo = f"commit or remove what differs:\n{changed}" if changed else f"set {release.COMMIT} outside a checkout"
+        raise CliError(Exit.FAILED, f"a release needs a commit: {todo}")
     evidence = []
     for one in before:
         say(f"Reading {one.label} ...")
@@ -61,15 +77,15 @@ def _session(one: ListedDeployment) -> boto3.Session:
 
 def _promote(args: argparse.Namespace, target: ListedDeployment, evidence: Sequence[Evidence]) -> None:
     def vet(template: Mapping[str, Any]) -> None:
-        release, settings = release_in(template), record_in(template)
-        against = [
-            f"{one.label}: {why}" for one in evidence for why in objections(one, release, args.days, times.now())
-        ]
+        new, settings = release_in(template), record_in(template)
+        against = [f"{one.label}: {why}" for one in evidence for why in objections(one, new, args.days, times.now())]
         if against:
             raise CliError(Exit.FAILED, "not deployed, because of\n  " + "\n  ".join(against))
         for one in evidence:
             if one.settings and settings:
                 say_differences(one.label, one.settings, settings)
+        if not evidence:
+            say(f"FROM={NONE}: no deployment has proven this release.")
 
     options = argparse.Namespace(
         deployment=target.name,
@@ -88,8 +104,8 @@ def _promote(args: argparse.Namespace, target: ListedDeployment, evidence: Seque
 
 def _verify(session: boto3.Session, target: ListedDeployment) -> None:
     """Compares the code that Lambda has with the release of the deployed template."""
-    release = release_in(template_of(session, target.name))
-    differing = list(changed_code(session, resources_of(session, target.name), release)) if release else []
+    deployed = release_in(template_of(session, target.name))
+    differing = list(changed_code(session, resources_of(session, target.name), deployed)) if deployed else []
     if differing:
         raise CliError(Exit.FAILED, f"it does not run the release: {', '.join(differing)} have other code")
     say(f"{target.label} runs the release, by the hashes that Lambda reports.")
@@ -99,9 +115,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="make promote", description="Deploys to a stage what the stage before has run for some business days."
     )
-    parser.add_argument("--from", dest="before", metavar="STAGE", help="the stage before; the first stage has none")
+    parser.add_argument("--from", dest="before", metavar="STAGE", help=f"the stage before; {NONE} for the first stage")
     parser.add_argument("--to", required=True, metavar="STAGE", help="the stage, or the label of one deployment")
-    parser.add_argument("--days", type=int, default=3, help="business days without an act-now alarm (default: 3)")
+    parser.add_argument("--days", type=int, default=3, help=f"business days, up to {MOST_DAYS} (default: 3)")
     parser.add_argument("--deployments", default=str(deployments_file.DEFAULT), metavar="FILE")
     parser.add_argument("--check", action="store_true", help="check all, show the settings, and deploy nothing")
     parser.add_argument("--yes", action="store_true", help="do not ask")

@@ -93,12 +93,11 @@ stages = [
     codepipeline.StageProps(stage_name="Source", actions=[read]),
     codepipeline.StageProps(stage_name="Build", actions=[building]),
 ]
-before = ""
+before = "none"
 for stage, days in STAGES.items():
     roles = [one["role"] for one in DEPLOYMENTS if one["stage"] in (stage, before)]
-    command, title = f"make promote TO={stage}", stage.title()
-    if before:
-        command += f" FROM={before} DAYS={days}"
+    command, title = f"make promote FROM={before} TO={stage} DAYS={days}", stage.title()
+    if before in STAGES:
         check = project(f"Check{title}", f"{command} CHECK=1", roles)
         approval = actions.ManualApprovalAction(
             action_name="Approval",

@@ -68,9 +68,9 @@ def test_prod_is_checked_then_approved_and_only_then_deployed(pipeline: dict[str
     check, approval, deploy = stages["Prod"]
     assert [one["RunOrder"] for one in stages["Prod"]] == [1, 2, 3]
     assert approval["ActionTypeId"]["Category"] == "Approval"
-    assert command_of(pipeline, check) == "make promote TO=prod FROM=staging DAYS=3 CHECK=1"
-    assert command_of(pipeline, deploy) == "make promote TO=prod FROM=staging DAYS=3 YES=1"
-    assert command_of(pipeline, stages["Staging"][0]) == "make promote TO=staging YES=1"
+    assert command_of(pipeline, check) == "make promote FROM=staging TO=prod DAYS=3 CHECK=1"
+    assert command_of(pipeline, deploy) == "make promote FROM=staging TO=prod DAYS=3 YES=1"
+    assert command_of(pipeline, stages["Staging"][0]) == "make promote FROM=none TO=staging DAYS=0 YES=1"
 
 
 def test_a_project_without_flags_of_the_cdk_can_synthesise_it_too(tmp_path: Path) -> None:
@@ -117,10 +117,13 @@ def test_artifacts_are_private_encrypted_and_expire(pipeline: dict[str, Any]) ->
     ("command", "options"),
     [
         (
-            "make promote TO=prod FROM=staging DAYS=3 CHECK=1",
+            "make promote FROM=staging TO=prod DAYS=3 CHECK=1",
             ["--from", "staging", "--to", "prod", "--days", "3", "--check"],
         ),
-        ("make promote TO=staging YES=1", ["--to", "staging", "--yes"]),
+        (
+            "make promote FROM=none TO=staging DAYS=0 YES=1",
+            ["--from", "none", "--to", "staging", "--days", "0", "--yes"],
+        ),
         ("make promote TO=prod FROM=staging DEPLOYMENTS=all.yaml KEEP=1", None),
     ],
 )

@@ -85,6 +85,14 @@ def test_checkout_with_changes_is_of_no_commit(checkout: Path) -> None:
     assert commit() is None
 
 
+def test_a_new_list_of_deployments_is_no_change_of_code(checkout: Path) -> None:
+    (checkout / "deployments.yaml").write_text("deployments: []")
+    assert commit()
+    (checkout / "new.py").write_text("")
+    assert commit() is None
+    assert releases.changes() == "?? new.py"
+
+
 def test_package_in_the_checkout_of_another_project_is_of_no_commit(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

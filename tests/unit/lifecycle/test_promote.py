@@ -18,6 +18,7 @@ from botocore.credentials import Credentials
 from cli.client import everywhere
 from cli.shared import aws, times
 from cli.shared.errors import CliError, Exit
+from infra import release
 from infra.settings_record import record_in
 from lifecycle import deploy, project, promote
 from lifecycle.deploy import Vet
@@ -65,6 +66,7 @@ def stages(monkeypatch: pytest.MonkeyPatch) -> Stages:
     monkeypatch.setattr(everywhere, "connect", lambda _: type("Connection", (), {"client": client}))
     monkeypatch.setattr(aws, "make_session", lambda *_: SESSION)
     monkeypatch.setattr(times, "now", lambda: TUESDAY)
+    monkeypatch.setattr(release, "commit", lambda: RELEASE.commit)
     monkeypatch.setattr(promote, "read_evidence", lambda *_: stages.evidence)
     monkeypatch.setattr(promote, "deploy", stages.deploy)
     monkeypatch.setattr(promote, "template_of", lambda *_: stages.template)
@@ -120,9 +122,21 @@ def test_too_young_a_release_is_deployed_nowhere(run: Promote, stages: Stages) -
     assert stages.deployed == []
 
 
-def test_first_stage_follows_on_none(run: Promote, stages: Stages) -> None:
-    run(before=None, to="staging", days=5)
+def test_first_stage_follows_on_none(run: Promote, stages: Stages, capsys: Printed) -> None:
+    run(before="none", to="staging", days=5)
     assert stages.deployed == [("Troop-staging", "staging", False)]
+    assert "FROM=none: no deployment has proven this release" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("before", ["none", "staging"])
+def test_changes_without_a_commit_are_named_and_deployed_nowhere(
+    run: Promote, stages: Stages, monkeypatch: pytest.MonkeyPatch, before: str
+) -> None:
+    monkeypatch.setattr(release, "commit", lambda: None)
+    monkeypatch.setattr(release, "changes", lambda: "?? functions/new.py")
+    with pytest.raises(CliError, match=r"needs a commit: commit or remove what differs:\n\?\? functions/new.py"):
+        run(before=before)
+    assert stages.deployed == []
 
 
 def test_a_failure_ends_the_rollout_and_names_both_halves(run: Promote, stages: Stages) -> None:
@@ -145,9 +159,12 @@ def test_other_code_in_lambda_after_the_deployment_fails(run: Promote, stages: S
     [
         ({"to": "prd"}, "has no deployment of the stage prd"),
         ({"before": "prod"}, "would follow on itself"),
+        ({"before": None}, "FROM is missing: the stage before, or FROM=none"),
+        ({"days": -1}, "between 0 and 20, because CloudWatch keeps the history of alarms for 30 days"),
+        ({"days": 21}, "between 0 and 20"),
     ],
 )
-def test_stages_that_make_no_sense_are_refused(run: Promote, words: dict[str, str], message: str) -> None:
+def test_stages_and_days_that_make_no_sense_are_refused(run: Promote, words: dict[str, Any], message: str) -> None:
     with pytest.raises(CliError, match=message) as refused:
         run(**words)
     assert refused.value.code is Exit.USAGE

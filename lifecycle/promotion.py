@@ -7,9 +7,10 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
+from itertools import islice
 from typing import Any
 
 import boto3
@@ -26,6 +27,9 @@ from troop.shared.release import Release, RunningRelease
 TOPIC = "ActNowTopicArn"
 """The output with the topic of act-now alarms."""
 
+FIRST_DATA = timedelta(hours=1)
+"""From its creation on, in which a deployment has written the first of each metric."""
+
 _FUNCTION, _LAYER, _ALARM = "AWS::Lambda::Function", "AWS::Lambda::LayerVersion", "AWS::CloudWatch::Alarm"
 _CHANGE = re.compile(r"from (\w+) to (\w+)")
 _ON = "ALARM"
@@ -37,7 +41,8 @@ class Evidence:
 
     Attributes:
         label: the deployment's.
-        running: its release, and since when; None if it is not recorded.
+        running: its release, and since when, as its watchdog has recorded; None if it has not.
+        deployed: the release in its template; None if an older version made it.
         calendar: its calendar ``default``, which counts business days.
         settings: None if its template has no record of them.
         changed: the functions and layers whose code is not that of the release.
@@ -46,6 +51,7 @@ class Evidence:
 
     label: str
     running: RunningRelease | None
+    deployed: Release | None
     calendar: Calendar
     settings: Record | None
     changed: tuple[str, ...] = ()
@@ -67,29 +73,51 @@ def objections(evidence: Evidence, new: Release | None, days: int, now: datetime
         new: the release to deploy.
         days: business days for which the deployment must have run it, without an act-now alarm.
     """
-    if evidence.running is None or new is None:
+    if evidence.running is None or evidence.deployed is None or new is None:
         yield "no release is recorded: deploy this version there, and wait for the next call of the watchdog"
         return
-    there = evidence.running.release
+    if evidence.changed:
+        yield f"somebody has changed the code of {', '.join(evidence.changed)}: deploy there again"
+    there = evidence.deployed
+    if there != evidence.running.release:
+        yield f"its watchdog has not recorded {_named(there)} yet: try again in a quarter of an hour"
+        return
     names = sorted(n for n in there.assets.keys() | new.assets.keys() if there.assets.get(n) != new.assets.get(n))
     if names:
         yield f"runs other code than this checkout has: {', '.join(names)} differ. It runs {_named(there)}"
     elif there.commit is None or there.commit != new.commit:
         yield f"runs {_named(there)}, and this checkout is {_named(new)}: use the commit that it runs"
-    if evidence.changed:
-        yield f"somebody has changed the code of {', '.join(evidence.changed)}: deploy there again"
-    calendar = evidence.calendar
-    since, today = calendar.local(evidence.running.since).date(), calendar.local(now).date()
-    if (count := calendar.business_days_since(since, today, days)) < days:
-        first = today
-        while calendar.business_days_since(since, first, days) < days:
-            first += timedelta(days=1)
+    calendar, since = evidence.calendar, evidence.running.since
+    ends = list(islice(_whole_windows(calendar, since), days))
+    if (count := sum(end <= now for end in ends)) < days:
         yield (
-            f"has run this release for {count} of {days} business days, since "
-            f"{moments.second(evidence.running.since)}: try again on {first:%A, %Y-%m-%d}"
+            f"has run this release for {count} of {days} business days, since {moments.second(since)}: "
+            f"try again on {calendar.local(ends[-1]):%A, %Y-%m-%d after %H:%M} {calendar.time_zone}"
         )
     for name, at in evidence.alarms:
-        yield f"the act-now alarm {name} was on at {moments.second(at)}, within the last {days} business days"
+        yield (
+            f"the act-now alarm {name} was on at {moments.second(at)}, within the last {days} business days: "
+            f"this counts until {_last_day_of(at, calendar, since, days):%A, %Y-%m-%d}"
+        )
+
+
+def _whole_windows(calendar: Calendar, since: datetime) -> Iterator[datetime]:
+    """Yields when each window closes that opens at or after a moment."""
+    day = calendar.local(since).date()
+    while True:
+        if calendar.is_business_day(day):
+            opens, closes = calendar.window(day)
+            if opens >= since:
+                yield closes
+        day += timedelta(days=1)
+
+
+def _last_day_of(alarm: datetime, calendar: Calendar, since: datetime, days: int) -> date:
+    """Returns the last day on which an alarm that was on counts."""
+    moment = alarm
+    while watched_since(calendar, since, days, moment + timedelta(days=1)) <= alarm:
+        moment += timedelta(days=1)
+    return calendar.local(moment).date()
 
 
 def _named(one: Release) -> str:
@@ -128,13 +156,15 @@ def read_evidence(
     if not calendars:
         raise CliError(Exit.FAILED, f"{label} has no record of its calendars: deploy this version there first")
     calendar = parse_calendar("troop:calendars", "default", calendars["default"])
-    running = _running(health, _created(session, name))
+    created = _created(session, name)
+    running = _running(health, created)
     if running is None:
-        return Evidence(label, None, calendar, settings)
+        return Evidence(label, None, None, calendar, settings)
     begin = watched_since(calendar, running.since, days, now)
-    alarms = tuple(_on(session, _act_now_alarms(template, resources), begin, now))
-    changed = tuple(changed_code(session, resources, running.release))
-    return Evidence(label, running, calendar, settings, changed, alarms)
+    alarms = tuple(_on(session, _act_now_alarms(template, resources, begin, created + FIRST_DATA), now))
+    deployed = release_in(template)
+    changed = tuple(changed_code(session, resources, deployed)) if deployed else ()
+    return Evidence(label, running, deployed, calendar, settings, changed, alarms)
 
 
 def _running(health: Mapping[str, Any], created: datetime) -> RunningRelease | None:
@@ -171,23 +201,29 @@ def changed_code(session: boto3.Session, resources: Mapping[str, Resource], runn
                 yield logical_id
 
 
-def _act_now_alarms(template: Mapping[str, Any], resources: Mapping[str, Resource]) -> list[str]:
-    """Returns the names of the alarms that notify the topic of act-now alarms."""
+def _act_now_alarms(
+    template: Mapping[str, Any], resources: Mapping[str, Resource], since: datetime, settled: datetime
+) -> dict[str, datetime]:
+    """Returns the names of the alarms that notify the topic of act-now alarms, with the moment from which each counts:
+    ``since``, but not before ``settled`` if it is on without data, as in a deployment that has yet to write any.
+    """
     topic = template["Outputs"][TOPIC]["Value"]
-    return [
-        resources[logical_id].physical_id
+    return {
+        resources[logical_id].physical_id: max(since, settled)
+        if one["Properties"].get("TreatMissingData") == "breaching"
+        else since
         for logical_id, one in template["Resources"].items()
         if one["Type"] == _ALARM and logical_id in resources and topic in one["Properties"].get("AlarmActions", ())
-    ]
+    }
 
 
-def _on(session: boto3.Session, names: Iterable[str], since: datetime, now: datetime) -> Iterator[tuple[str, datetime]]:
+def _on(session: boto3.Session, names: Mapping[str, datetime], now: datetime) -> Iterator[tuple[str, datetime]]:
     """Yields the alarms that were on, each with the last moment at which it was known to be. CloudWatch keeps the
     history of 30 days.
     """
     cloudwatch = aws.client(session, "cloudwatch")
     with aws.translated_errors():
-        for name in sorted(names):
+        for name, since in sorted(names.items()):
             alarms = cloudwatch.describe_alarms(AlarmNames=[name], AlarmTypes=["MetricAlarm"])["MetricAlarms"]
             if any(alarm["StateValue"] == _ON for alarm in alarms):
                 yield name, now

@@ -23,7 +23,7 @@ from infra.settings_record import record_in
 from lifecycle import deploy, project, promote
 from lifecycle.deploy import Vet
 from lifecycle.promotion import Evidence
-from tests.unit.lifecycle.test_promotion import AT_FRIDAY, CALENDAR, FRIDAY, RELEASE, TUESDAY
+from tests.unit.lifecycle.test_promotion import AT_FRIDAY, CALENDAR, EVENING, FRIDAY, RELEASE
 from tests.unit.lifecycle.world import SESSION, Printed, World, synthesised
 from troop.shared.outputs import RELEASE_METADATA
 from troop.shared.release import Release, RunningRelease
@@ -65,7 +65,7 @@ def stages(monkeypatch: pytest.MonkeyPatch) -> Stages:
     client = type("Client", (), {"health": lambda _: {}})()
     monkeypatch.setattr(everywhere, "connect", lambda _: type("Connection", (), {"client": client}))
     monkeypatch.setattr(aws, "make_session", lambda *_: SESSION)
-    monkeypatch.setattr(times, "now", lambda: TUESDAY)
+    monkeypatch.setattr(times, "now", lambda: EVENING)
     monkeypatch.setattr(release, "commit", lambda: RELEASE.commit)
     monkeypatch.setattr(promote, "read_evidence", lambda *_: stages.evidence)
     monkeypatch.setattr(promote, "deploy", stages.deploy)
@@ -105,7 +105,11 @@ def test_a_label_chooses_a_single_deployment(run: Promote, stages: Stages) -> No
 
 def test_check_deploys_nothing_and_shows_how_settings_differ(run: Promote, stages: Stages, capsys: Printed) -> None:
     stages.evidence = Evidence(
-        "Troop-staging", RunningRelease(RELEASE, FRIDAY), CALENDAR, record_in(synthesised(["troop:stage=staging"]))
+        "Troop-staging",
+        RunningRelease(RELEASE, FRIDAY),
+        RELEASE,
+        CALENDAR,
+        record_in(synthesised(["troop:stage=staging"])),
     )
     run(check=True)
     assert {check for _, _, check in stages.deployed} == {True}

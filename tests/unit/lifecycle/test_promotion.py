@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -17,6 +18,7 @@ from lifecycle.promotion import Evidence, changed_code, objections, read_evidenc
 from lifecycle.resources import Resource
 from tests.unit.lifecycle.world import SESSION, synthesised
 from troop.shared.calendars import parse_calendar
+from troop.shared.outputs import RELEASE_METADATA
 from troop.shared.release import Release, RunningRelease
 
 HASHES = {name: f"{number:02x}" * 32 for number, name in enumerate(("functions", "runtime", "api", "agent"))}
@@ -26,10 +28,12 @@ CALENDAR = parse_calendar(
 )
 FRIDAY = datetime(2026, 11, 20, 10, tzinfo=UTC)
 MONDAY, TUESDAY, WEDNESDAY = (FRIDAY + timedelta(days=days) for days in (3, 4, 5))
-AT_FRIDAY = Evidence("Troop-staging", RunningRelease(RELEASE, FRIDAY), CALENDAR, None)
+EVENING = TUESDAY + timedelta(hours=8)
+"""Of Tuesday: two windows have closed since Friday."""
+AT_FRIDAY = Evidence("Troop-staging", RunningRelease(RELEASE, FRIDAY), RELEASE, CALENDAR, None)
 
 
-def against(evidence: Evidence, new: Release | None = RELEASE, days: int = 2, now: datetime = TUESDAY) -> str:
+def against(evidence: Evidence, new: Release | None = RELEASE, days: int = 2, now: datetime = EVENING) -> str:
     return "; ".join(objections(evidence, new, days, now))
 
 
@@ -38,13 +42,14 @@ def against(evidence: Evidence, new: Release | None = RELEASE, days: int = 2, no
     [
         (0, FRIDAY, ""),
         (1, FRIDAY + timedelta(hours=12), "for 0 of 1 business days, since 2026-11-20T10:00:00Z: try again on Monday"),
-        (1, MONDAY - timedelta(days=1), "for 0 of 1 business days"),
-        (1, MONDAY, ""),
-        (2, MONDAY, "for 1 of 2 business days"),
-        (2, TUESDAY, ""),
+        (1, MONDAY, "for 0 of 1 business days"),
+        (1, datetime(2026, 11, 23, 13, 59, 59, tzinfo=UTC), "Monday, 2026-11-23 after 15:00 Europe/Vienna"),
+        (1, datetime(2026, 11, 23, 14, tzinfo=UTC), ""),
+        (2, TUESDAY, "for 1 of 2 business days"),
+        (2, EVENING, ""),
         # The eighth of December is a holiday in Austria.
         (11, datetime(2026, 12, 6, tzinfo=UTC), "for 10 of 11 business days"),
-        (12, datetime(2026, 12, 7, 12, tzinfo=UTC), "try again on Wednesday, 2026-12-09"),
+        (12, datetime(2026, 12, 7, 15, tzinfo=UTC), "try again on Wednesday, 2026-12-09"),
     ],
 )
 def test_business_days_are_those_of_the_deployments_calendar(days: int, now: datetime, words: str) -> None:
@@ -70,20 +75,39 @@ def test_other_code_is_refused_and_named(name: str) -> None:
     ],
 )
 def test_same_code_of_another_or_no_commit_is_refused(there: str | None, here: str | None, words: str) -> None:
-    evidence = replace(AT_FRIDAY, running=RunningRelease(replace(RELEASE, commit=there), FRIDAY))
+    release = replace(RELEASE, commit=there)
+    evidence = replace(AT_FRIDAY, running=RunningRelease(release, FRIDAY), deployed=release)
     assert words in against(evidence, replace(RELEASE, commit=here))
 
 
 def test_unrecorded_release_is_refused() -> None:
     assert "no release is recorded" in against(replace(AT_FRIDAY, running=None))
+    assert "no release is recorded" in against(replace(AT_FRIDAY, deployed=None))
     assert "no release is recorded" in against(AT_FRIDAY, None)
+
+
+def test_a_window_counts_from_the_next_morning_of_a_late_deployment_on() -> None:
+    """Friday's window has closed a minute before, and the record is of the deployment's moment."""
+    late = replace(AT_FRIDAY, running=RunningRelease(RELEASE, datetime(2026, 11, 20, 14, 1, tzinfo=UTC)))
+    assert "for 0 of 1 business days" in against(late, days=1, now=datetime(2026, 11, 22, 23, 0, 30, tzinfo=UTC))
+    assert against(late, days=1, now=datetime(2026, 11, 23, 14, tzinfo=UTC)) == ""
+    early = replace(AT_FRIDAY, running=RunningRelease(RELEASE, datetime(2026, 11, 20, 8, tzinfo=UTC)))
+    assert against(early, days=1, now=datetime(2026, 11, 20, 14, tzinfo=UTC)) == ""
+
+
+def test_release_that_the_watchdog_has_yet_to_record_accuses_nobody() -> None:
+    before = replace(RELEASE, commit="0d" * 20, assets=HASHES | {"functions": "aa" * 32})
+    assert against(replace(AT_FRIDAY, running=RunningRelease(before, FRIDAY))) == (
+        f"its watchdog has not recorded commit {RELEASE.commit} yet: try again in a quarter of an hour"
+    )
 
 
 def test_changed_code_and_alarms_are_refused() -> None:
     evidence = replace(AT_FRIDAY, changed=("FunctionsDecide",), alarms=(("Troop-staging-TicksFailed", MONDAY),))
     assert against(evidence) == (
         "somebody has changed the code of FunctionsDecide: deploy there again; the act-now alarm "
-        "Troop-staging-TicksFailed was on at 2026-11-23T10:00:00Z, within the last 2 business days"
+        "Troop-staging-TicksFailed was on at 2026-11-23T10:00:00Z, within the last 2 business days: this counts until "
+        "Wednesday, 2026-11-25"
     )
 
 
@@ -108,8 +132,9 @@ class Staging:
 
     def __init__(self) -> None:
         self.code = {"decide": HASHES["functions"], "arn:runtime": HASHES["runtime"], "arn:settings": "ee" * 32}
-        self.states = {"Troop-TicksFailed": "OK", "Troop-Warned": "ALARM"}
+        self.states = {"Troop-TicksFailed": "OK", "Troop-WatchdogSilent": "OK", "Troop-Warned": "ALARM"}
         self.history: list[tuple[datetime, str]] = []
+        self.silences: list[tuple[datetime, str]] = []
         self.created = FRIDAY - timedelta(days=300)
 
     def client(self, *_: Any, **__: Any) -> Any:
@@ -135,7 +160,7 @@ class Staging:
         assert (request["HistoryItemType"], request["ScanBy"]) == ("StateUpdate", "TimestampDescending")
         return [
             {"AlarmHistoryItems": [{"Timestamp": at, "HistorySummary": f"Alarm updated {change}"}]}
-            for at, change in sorted(self.history, reverse=True)
+            for at, change in sorted(self.silences if "Silent" in request["AlarmName"] else self.history, reverse=True)
             if at >= request["StartDate"]
         ]
 
@@ -145,12 +170,18 @@ RESOURCES = {
     "FunctionsRuntimeLayer": Resource("AWS::Lambda::LayerVersion", "arn:runtime"),
     "FunctionsSettingsLayer": Resource("AWS::Lambda::LayerVersion", "arn:settings"),
     "AlarmsTicksFailed": Resource("AWS::CloudWatch::Alarm", "Troop-TicksFailed"),
+    "AlarmsWatchdogSilent": Resource("AWS::CloudWatch::Alarm", "Troop-WatchdogSilent"),
     "AlarmsWarned": Resource("AWS::CloudWatch::Alarm", "Troop-Warned"),
 }
-ALARMS = {
+ALARMS: dict[str, Any] = {
     name: {"Type": "AWS::CloudWatch::Alarm", "Properties": {"AlarmActions": [{"Ref": topic}]}}
-    for name, topic in (("AlarmsTicksFailed", "ActNow"), ("AlarmsWarned", "Warning"))
+    for name, topic in (
+        ("AlarmsTicksFailed", "ActNow"),
+        ("AlarmsWatchdogSilent", "ActNow"),
+        ("AlarmsWarned", "Warning"),
+    )
 }
+ALARMS["AlarmsWatchdogSilent"]["Properties"]["TreatMissingData"] = "breaching"
 OUTPUTS = {"ActNowTopicArn": {"Value": {"Ref": "ActNow"}}}
 HEALTH = {"release": {**RELEASE.document(), "since": "2026-11-20T10:00:00.000Z"}}
 
@@ -158,14 +189,16 @@ HEALTH = {"release": {**RELEASE.document(), "since": "2026-11-20T10:00:00.000Z"}
 @pytest.fixture
 def staging(monkeypatch: pytest.MonkeyPatch) -> Staging:
     staging, template = Staging(), synthesised([])
-    template = {**template, "Resources": {**template["Resources"], **ALARMS}, "Outputs": OUTPUTS}
+    metadata = template["Metadata"] | {RELEASE_METADATA: json.dumps(RELEASE.document())}
+    resources = {**template["Resources"], **ALARMS}
+    template = {**template, "Metadata": metadata, "Resources": resources, "Outputs": OUTPUTS}
     monkeypatch.setattr(aws, "client", staging.client)
     monkeypatch.setattr(promotion, "resources_of", lambda *_: RESOURCES)
     monkeypatch.setattr(promotion, "template_of", lambda *_: template)
     return staging
 
 
-def evidence_of(health: Mapping[str, Any] = HEALTH, days: int = 2, now: datetime = TUESDAY) -> Evidence:
+def evidence_of(health: Mapping[str, Any] = HEALTH, days: int = 2, now: datetime = EVENING) -> Evidence:
     return read_evidence(SESSION, "Troop", "Troop-staging", health, days, now)
 
 
@@ -189,7 +222,7 @@ def test_code_that_somebody_uploaded_by_hand_is_noticed(staging: Staging, resour
     ("history", "state", "at"),
     [
         ([], "OK", None),
-        ([], "ALARM", TUESDAY),
+        ([], "ALARM", EVENING),
         ([(MONDAY, "from OK to INSUFFICIENT_DATA")], "OK", None),
         ([(MONDAY, "from OK to ALARM"), (MONDAY + timedelta(hours=1), "from ALARM to OK")], "OK", MONDAY),
         ([(MONDAY, "from ALARM to OK")], "OK", MONDAY),  # on before, and still on
@@ -203,6 +236,22 @@ def test_an_act_now_alarm_counts_if_it_was_on_while_the_release_ran(
     alarms = evidence_of().alarms
     assert [name for name, _ in alarms] == (["Troop-TicksFailed"] if at else [])
     assert all(on.date() == at.date() for _, on in alarms if at)
+
+
+def test_silence_counts_once_a_new_deployment_could_have_written_data(staging: Staging) -> None:
+    staging.created = FRIDAY - timedelta(minutes=20)
+    staging.silences = [(FRIDAY + timedelta(minutes=9), "from ALARM to OK")]
+    assert evidence_of().alarms == ()
+    staging.silences += [(MONDAY, "from OK to ALARM"), (MONDAY, "from ALARM to OK")]
+    assert evidence_of().alarms == (("Troop-WatchdogSilent", MONDAY),)
+
+
+def test_code_is_compared_with_the_template_and_not_with_the_record(staging: Staging) -> None:
+    """After a deployment, the record is the watchdog's of before."""
+    before = replace(RELEASE, commit="0d" * 20, assets=HASHES | {"functions": "aa" * 32})
+    evidence = evidence_of({"release": {**before.document(), "since": "2026-11-20T10:00:00.000Z"}})
+    assert evidence.deployed == RELEASE
+    assert evidence.changed == ()
 
 
 def test_record_of_an_earlier_stack_counts_from_the_creation_of_this_one(staging: Staging) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from cli.chaos.units import outlook
 from cli.client.client import TroopClient
+from cli.shared import side_by_side
 from cli.shared.errors import CliError, Exit
 
 LOOKED_AT = 2000
@@ -16,16 +17,20 @@ LOOKED_AT = 2000
 _NAMED = 10
 
 
-def check(client: TroopClient) -> dict[str, Any]:
-    """Returns the check in the form of GET /health. It warns: owners believe that their policy is in force."""
+def check(client: TroopClient, seconds: float | None = None) -> dict[str, Any]:
+    """Returns the check in the form of GET /health. It warns: owners believe that their policy is in force.
+
+    Args:
+        seconds: the time to read the groups.
+    """
     base: dict[str, Any] = {"name": "units-malformed", "value": None, "threshold": 0}
-    try:
-        groups = list(islice(client.groups(), LOOKED_AT))
-    except CliError as error:
-        if error.code is Exit.FORBIDDEN:  # not a fault of the deployment: the caller may only watch
-            return base | {"status": "ok", "detail": f"not checked: {error}", "todo": ""}
+    read = {"groups": lambda: list(islice(client.groups(), LOOKED_AT))}
+    groups = side_by_side.answers(read, seconds=seconds)["groups"]
+    if isinstance(groups, CliError):
+        if groups.code is Exit.FORBIDDEN:  # not a fault of the deployment: the caller may only watch
+            return base | {"status": "ok", "detail": f"not checked: {groups}", "todo": ""}
         todo = "try again; `troop groups` reads the same data"
-        return base | {"status": "warn", "detail": f"groups cannot be read: {error}", "todo": todo}
+        return base | {"status": "warn", "detail": f"groups cannot be read: {groups}", "todo": todo}
     units = sorted({group["unit"] for group in groups if outlook(group)["reason"] == "malformed"})
     scope = f" of the first {LOOKED_AT:,} groups" if len(groups) == LOOKED_AT else ""
     if not units:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 SECONDS = 20.0
 """The time for which a deployment may answer one question."""
+
+PART_SECONDS = 10.0
+"""The time for a part of the answer, without which the others are shown."""
 
 AT_ONCE, MOST_AT_ONCE = 16, 64
 """Deployments that are asked at one time, and those that are halted at one time."""
@@ -80,7 +83,7 @@ def connect(listed: ListedDeployment) -> Connection:
     """
     from cli.shared import aws  # here, because help and completion need no AWS SDK
 
-    session = aws.make_light_session(listed.profile, listed.region, listed.role, listed.external_id)
+    session = aws.make_light_session(listed.profile, listed.region, listed.role, listed.external_id, shared=True)
     note = distinct_notes()
     return connect_in(session, listed.name, lambda text: note(f"{listed.label}: {text}"), elsewhere=False)
 
@@ -188,10 +191,11 @@ class Everywhere:
 
         Args:
             question: asks one deployment, in a thread. Whatever it raises is the error of that deployment only.
-            seconds: the time for each deployment, to connect included.
+            seconds: the time for each deployment, to connect included, but for a person to type codes.
             at_once: the most deployments that are asked at one time.
             heard: called with each reply as it comes.
         """
+        self.sign_in()
         listed = {one.label: one for one in self.deployments}
         requests = {label: partial(self._ask, one, question) for label, one in listed.items()}
         answers = side_by_side.answers(
@@ -243,6 +247,16 @@ class Everywhere:
     def among(self, labels: Collection[str]) -> Everywhere:
         """Returns those with some labels, with their connections."""
         return replace(self, deployments=[one for one in self.deployments if one.label in labels])
+
+    def sign_in(self) -> None:
+        """Lets a person type the codes for the credentials that need one, each once, before anything is asked."""
+        from cli.shared import aws
+
+        for profile in dict.fromkeys(one.profile for one in self.deployments):
+            with suppress(Exception):  # it is the error of each deployment of the profile
+                credentials = aws.shared_credentials(profile)
+                if credentials.asks:
+                    credentials.load()
 
     def _ask(self, listed: ListedDeployment, question: Callable[[Connection], Any]) -> Any:
         if listed.label not in self._connections:

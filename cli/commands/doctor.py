@@ -12,7 +12,7 @@ from cli.chaos import malformed
 from cli.chaos.switch import describe
 from cli.client.client import TroopClient
 from cli.client.connection import connection
-from cli.client.everywhere import Table, everywhere, finish
+from cli.client.everywhere import PART_SECONDS, Table, everywhere, finish
 from cli.shared import listings, show
 from cli.shared.errors import Exit
 from cli.shared.listings import Column
@@ -42,7 +42,9 @@ def doctor(
     form, bad = listings.form_of(output, as_json), {"fail", "warn"} if strict else {"fail"}
     if all_of_them := everywhere(ctx):
         table = Table((*_COLUMNS, Column("to do", itemgetter("todo"))), _findings, ("should be", "is"))
-        replies = all_of_them.show(form, lambda conn: _health(conn.client), table=table, sentence=_summary)
+        replies = all_of_them.show(
+            form, lambda conn: _health(conn.client, PART_SECONDS), table=table, sentence=_summary
+        )
         finish(replies, any(one.answer["status"] in bad for one in replies if one.answer))
         return
     conn = connection(ctx)
@@ -58,10 +60,14 @@ def doctor(
         raise typer.Exit(Exit.FAILED)
 
 
-def _health(client: TroopClient) -> dict[str, Any]:
-    """Returns the answer of GET /health with the checks that the command makes itself."""
+def _health(client: TroopClient, seconds: float | None = None) -> dict[str, Any]:
+    """Returns the answer of GET /health with the checks that the command makes itself.
+
+    Args:
+        seconds: the time for the check of all units.
+    """
     health = client.health()
-    health["checks"] += [_check_time_zones(health.get("time_zones")), malformed.check(client)]
+    health["checks"] += [_check_time_zones(health.get("time_zones")), malformed.check(client, seconds)]
     grades = {check["status"] for check in health["checks"]}
     health["status"] = next((grade for grade in ("fail", "warn") if grade in grades), "ok")
     return health

@@ -14,7 +14,7 @@ from cli.chaos import course, malformed, overview
 from cli.chaos.events import row
 from cli.chaos.switch import describe, who_and_why
 from cli.client.connection import Connection, connection
-from cli.client.everywhere import Table, everywhere, finish
+from cli.client.everywhere import PART_SECONDS, Table, everywhere, finish
 from cli.client.open_benchmarks import open_fleets, open_runs
 from cli.shared import listings, show, side_by_side, times, watching
 from cli.shared.errors import CliError
@@ -63,7 +63,7 @@ def status(
     form = listings.form_of(output, as_json)
     if all_of_them := everywhere(ctx):
         table = Table(_OVERVIEW, lambda state: [state], ("units", "verdicts"))
-        finish(all_of_them.show(form, lambda conn: _read(conn, times.now()), table=table, watch=watch))
+        finish(all_of_them.show(form, lambda conn: _read(conn, times.now(), PART_SECONDS), table=table, watch=watch))
         return
     conn = connection(ctx)
 
@@ -76,8 +76,11 @@ def status(
     watching.repeat(watch, lambda: _read(conn, times.now()), tell)
 
 
-def _read(conn: Connection, now: datetime) -> dict[str, Any]:
+def _read(conn: Connection, now: datetime, seconds: float | None = None) -> dict[str, Any]:
     """Returns the state. Sends its requests side by side; what cannot be read is None, and why is in ``unknown``.
+
+    Args:
+        seconds: the time for each part.
 
     Raises:
         CliError: the switch cannot be read.
@@ -92,7 +95,8 @@ def _read(conn: Connection, now: datetime) -> dict[str, Any]:
             "groups": lambda: list(islice(client.groups(), malformed.LOOKED_AT)),
             "runs": lambda: open_runs(client),
             "fleets": lambda: open_fleets(client),
-        }
+        },
+        seconds=seconds,
     )
     if isinstance(answers["switch"], CliError):
         raise answers["switch"]

@@ -57,6 +57,7 @@ def ui(
     """Show units, events, the calendar and benchmarks in your browser, only for you, until Ctrl-C."""
     options: context.Options = ctx.obj
     if every := everywhere.everywhere(ctx, {"--port": port}):
+        every.sign_in()
         pages = PageDeployments(every.deployments, _listed_page)
         try:
             _serve(pages.first(), f"{len(every.deployments)} deployments", no_open, threading.Event().wait)
@@ -69,7 +70,7 @@ def ui(
 
 
 def _listed_page(listed: ListedDeployment) -> PageServer:
-    make = partial(aws.make_session, listed.profile, listed.region, listed.role, listed.external_id)
+    make = partial(aws.make_session, listed.profile, listed.region, listed.role, listed.external_id, shared=True)
     return _page(everywhere.connect(listed), make, 0)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -15,7 +17,7 @@ from urllib.parse import urlsplit
 
 import botocore.session
 from botocore.config import Config
-from botocore.credentials import DeferredRefreshableCredentials
+from botocore.credentials import Credentials, DeferredRefreshableCredentials
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
@@ -60,14 +62,14 @@ class Session(botocore.session.Session):
     """Credentials, a region and clients, as boto3's session has them, without boto3's transfers of files.
 
     Attributes:
-        role: credentials of a role, which replace those of the profile; None for these.
+        lent: credentials, such as those of a role, which replace those of the profile; None for these.
     """
 
-    role: DeferredRefreshableCredentials | None = None
+    lent: Credentials | None = None
 
     def get_credentials(self) -> Any:
         """Returns the credentials; those of a role are fetched when they are first used."""
-        return self.role or super().get_credentials()
+        return self.lent or super().get_credentials()
 
     @property
     def region_name(self) -> str:
@@ -84,29 +86,106 @@ if TYPE_CHECKING:
     AnySession = Session | boto3.Session
 
 
+class SharedCredentials:
+    """The credentials of a profile for many sessions. Whichever needs them first loads them.
+
+    A failure is that of all who need them in the next seconds; it is for good where a person must type a code, because
+    AWS accepts each code once.
+
+    Attributes:
+        asks: whether a person must type a code for them.
+    """
+
+    _FAILED_FOR = 5.0
+
+    def __init__(self, profile: str | None) -> None:
+        self._profile, self._lock = profile, threading.Lock()
+        self._loaded: Credentials | None = None
+        self._failure: Exception | None = None
+        self._until = 0.0
+        self.asks = _asks(profile)
+
+    def load(self) -> Credentials:
+        """Returns the credentials.
+
+        Raises:
+            Exception: any, because they may come from a program of the profile.
+        """
+        with self._lock:
+            if self._failure and time.monotonic() < self._until:
+                raise self._failure
+            if self._loaded is None:
+                try:
+                    self._loaded = self._now()
+                except Exception as error:
+                    seconds = math.inf if self.asks else self._FAILED_FOR
+                    self._failure, self._until = error, time.monotonic() + seconds
+                    raise
+            return self._loaded
+
+    def _now(self) -> Credentials:
+        credentials: Credentials | None = _session(self._profile).get_credentials()
+        if credentials is None:
+            raise NoCredentialsError
+        credentials.get_frozen_credentials()  # those of a role are else fetched, and asked for, at the first request
+        return credentials
+
+
+def _asks(profile: str | None) -> bool:
+    session, seen = Session(profile=profile), set[str]()
+    profiles, name = session.full_config["profiles"], session.profile or "default"
+    while name in profiles and name not in seen:
+        if "mfa_serial" in profiles[name]:
+            return True
+        seen.add(name)
+        name = profiles[name].get("source_profile")
+    return False
+
+
+_SHARED: dict[str | None, SharedCredentials] = {}
+
+
+def shared_credentials(profile: str | None) -> SharedCredentials:
+    """Returns the credentials of a profile, the same for all callers."""
+    return _SHARED.setdefault(profile, SharedCredentials(profile))
+
+
 def make_session(
-    profile: str | None, region: str | None, role: str | None = None, external_id: str | None = None
+    profile: str | None,
+    region: str | None,
+    role: str | None = None,
+    external_id: str | None = None,
+    *,
+    shared: bool = False,
 ) -> boto3.Session:
     """Makes a session as :func:`make_light_session` does, of boto3."""
     import boto3
 
-    return boto3.Session(botocore_session=make_light_session(profile, region, role, external_id))
+    return boto3.Session(botocore_session=make_light_session(profile, region, role, external_id, shared=shared))
 
 
 def make_light_session(
-    profile: str | None, region: str | None, role: str | None = None, external_id: str | None = None
+    profile: str | None,
+    region: str | None,
+    role: str | None = None,
+    external_id: str | None = None,
+    *,
+    shared: bool = False,
 ) -> Session:
     """Makes a session with credentials and a region; warns on stderr where the SDK does not know the region.
 
     Args:
         role: the ARN of a role to assume with these credentials.
         external_id: what the role's trust policy asks for.
+        shared: whether to share the profile's credentials with all other sessions that do.
 
     Raises:
         CliError: NO_CREDENTIALS, EXPIRED_CREDENTIALS or WRONG_REGION.
     """
     with translated_errors():
         session = _session(profile)
+        if shared:
+            session.lent = shared_credentials(profile).load()
         region = region or os.environ.get("AWS_REGION")  # the SDK for Python knows only AWS_DEFAULT_REGION
         if region:
             session.set_config_variable("region", region)
@@ -152,7 +231,7 @@ def _in_role(own: Session, role: str, external_id: str | None) -> Session:
 
     session = _session()
     session.set_config_variable("region", own.region_name)
-    session.role = DeferredRefreshableCredentials(fetch, "assume-role")
+    session.lent = DeferredRefreshableCredentials(fetch, "assume-role")
     return session
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import boto3
+import botocore.session
 import pytest
+from botocore.credentials import Credentials
 from moto import mock_aws
 
 from cli.client import everywhere
@@ -49,6 +52,7 @@ def profiles(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., N
     """Writes the only profiles, each with some settings."""
     for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(aws, "_SHARED", {})
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
 
@@ -107,6 +111,47 @@ def test_the_others_answer_beside_a_profile_that_is_broken(
     first, second = Everywhere([broken, live], {"Live": connection("Live")}).ask(lambda conn: conn.deployment.name)
     assert first.error
     assert (words in str(first.error), second.answer) == (True, "Live")
+
+
+def sessions_of(profile: str, monkeypatch: pytest.MonkeyPatch) -> Everywhere:
+    """Three deployments of one profile, which need only their sessions to connect."""
+    monkeypatch.setattr(everywhere, "connect_in", lambda _session, name, *_args, **_more: connection(name))
+    return Everywhere([ListedDeployment(name, "us-east-1", profile, label=name) for name in "abc"])
+
+
+@pytest.mark.parametrize("printed", ['{"Version": 1, "AccessKeyId": "A", "SecretAccessKey": "s"}', "no JSON"])
+def test_deployments_of_one_profile_run_its_program_once(
+    profiles: Callable[..., None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, printed: str
+) -> None:
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\necho >> {tmp_path}/runs\necho '{printed}'\n")
+    program.chmod(0o700)
+    profiles(one=f"credential_process = {program}")
+    replies = sessions_of("one", monkeypatch).ask(lambda conn: conn.deployment.name)
+    assert [reply.answered for reply in replies] == [printed != "no JSON"] * 3
+    with suppress(ValueError):
+        aws.make_session("one", "us-east-1", shared=True)  # as the page does
+    assert (tmp_path / "runs").read_text() == "\n"
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_code_of_a_profile_is_typed_once_and_without_haste(
+    profiles: Callable[..., None], monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    profiles(base="mfa_serial = arn:aws:iam::111122223333:mfa/ann", one="source_profile = base")
+    typing: list[bool] = []
+
+    def typed(_session: Any) -> Credentials:
+        typing.append(threading.current_thread() is threading.main_thread())
+        if fails:
+            raise ValueError("wrong code")
+        return Credentials("A", "s")
+
+    monkeypatch.setattr(botocore.session.Session, "get_credentials", typed)
+    all_of_them = sessions_of("one", monkeypatch)
+    for _ in range(2):
+        assert [reply.answered for reply in all_of_them.ask(lambda _: None)] == [not fails] * 3
+    assert typing == [True]
 
 
 def test_deployment_that_has_no_such_unit_answers(connected: list[str]) -> None:

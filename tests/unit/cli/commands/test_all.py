@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import threading
 from collections.abc import Callable, Mapping
@@ -215,6 +216,27 @@ class TestAnswers:
         assert "Shop  does not answer: this deployment is older than the command" in result.stdout
         assert "Blog" in result.stdout.splitlines()[1]
 
+    @pytest.mark.parametrize(
+        ("command", "words"),
+        [("status", "unleashed  ok      unknown"), ("doctor", "groups cannot be read: no answer within 1 seconds")],
+    )
+    def test_units_of_a_large_account_are_unknown_and_the_rest_is_shown(
+        self, troop: Troop, cloud: Deployments, monkeypatch: pytest.MonkeyPatch, command: str, words: str
+    ) -> None:
+        listed("Shop")
+        request = cloud.apis["Shop"].request
+
+        def hang(method: str, path: str, *more: Any) -> Answer:
+            if path == "groups":
+                threading.Event().wait()
+            return request(method, path, *more)
+
+        monkeypatch.setattr(cloud.apis["Shop"], "request", hang)
+        monkeypatch.setattr(importlib.import_module(f"cli.commands.{command}"), "PART_SECONDS", 1)
+        result = troop("--all", command)
+        assert result.exit_code == Exit.OK
+        assert words in result.stdout
+
     @pytest.mark.parametrize(("grade", "code"), [("ok", 0), ("warn", 0), ("fail", 1)])
     def test_failed_check_of_one_fails_the_doctor(
         self, troop: Troop, cloud: Deployments, grade: str, code: int
@@ -241,8 +263,8 @@ class TestPages:
         sessions: list[tuple[Any, ...]] = []
         served: list[tuple[Any, ...]] = []
 
-        def make_session(*options: Any) -> boto3.Session:
-            sessions.append(options)
+        def make_session(*options: Any, shared: bool) -> boto3.Session:
+            sessions.append((*options, shared))
             return boto3.Session(region_name="eu-central-1")
 
         monkeypatch.setattr(aws, "make_session", make_session)
@@ -251,7 +273,7 @@ class TestPages:
         Path("deployments.yaml").write_text(f"deployments:\n{entries}")
         assert troop("--all", "ui").exit_code == 0
         assert served == [("Shop", "2 deployments")]
-        assert sessions == [("shop", "eu-central-1", None, None)]
+        assert sessions == [("shop", "eu-central-1", None, None, True)]
 
 
 class TestRefusals:

@@ -74,11 +74,14 @@ def read(file: Path) -> tuple[ListedDeployment, ...]:
             one = _deployment(entry)
             place = (one.name, one.region, one.account)
             if place in listed:
-                raise ValueError(f"is the same deployment as that in line {lines[listed[place]]}")
+                same = lines[listed[place]]
+                which = f"that in line {same}" if same else f"number {listed[place] + 1}"
+                raise ValueError(f"is the same deployment as {which}")
         except ValueError as error:
             named = entry.get("name") if isinstance(entry, dict) else None
             subject = f"the deployment {shown(named)}" if named else f"deployment {index + 1}"
-            raise CliError(Exit.USAGE, f"{file}:{lines[index]}: {subject} {error}") from None
+            line = "" if lines[index] is None else f":{lines[index]}"
+            raise CliError(Exit.USAGE, f"{file}{line}: {subject} {error}") from None
         listed[place] = index
         deployments.append(one)
     return _labelled(deployments, file)
@@ -97,7 +100,8 @@ def _deployment(entry: Any) -> ListedDeployment:
             raise ValueError(f"has the key {shown(key)}: must be {spelling(str(key), tuple(_FIELDS))}")
         pattern, allowed = _FIELDS[key]
         if not isinstance(value, str) or not pattern.fullmatch(value):
-            raise ValueError(f"has {key} {shown(value)}: must be {allowed}")
+            quoted = "; write it in quotes" if pattern.fullmatch(str(value)) else ""
+            raise ValueError(f"has {key} {shown(value)}: must be {allowed}{quoted}")
     if missing := [key for key in ("name", "region") if key not in entry]:
         raise ValueError(f"lacks {' and '.join(missing)}")
     if "profile" in entry and "role" in entry:

@@ -309,7 +309,7 @@ def tell(
     """
     if listings.is_for_programs(form):
         rows = (table or Table((), lambda answer: [answer])).rows(replies)
-        lines = [{"deployment": row.label, **row.record} for row in rows]
+        lines = [{"deployment": None, **row.record} | {"deployment": row.label} for row in rows]
         lines += [{"deployment": one.deployment.label, "error": str(one.error)} for one in replies if one.error]
         listings.write(form, lines, {**more, "deployments": [one.document() for one in replies]}, repeated=repeated)
         return

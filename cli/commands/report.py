@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -88,10 +89,13 @@ def _report_all(all_of_them: Everywhere, since: date, until: date, now: datetime
 
     replies = all_of_them.ask(ask, _ALL_WITHIN)
     tell(Form.JSON if as_json else Form.TABLE, replies, sentence=lambda document: document["letter"][0])
+    names = Counter[str]()
     for one in replies if not as_json else ():
         if not one.error:
             label = re.sub(r"[^A-Za-z0-9]+", "-", one.deployment.label).strip("-")
-            page = Path(f"troop-report-{since}-{until}-{label}.html")
+            names[label.casefold()] += 1  # some file systems ignore the case
+            number = f"_{times}" if (times := names[label.casefold()]) > 1 else ""
+            page = Path(f"troop-report-{since}-{until}-{label}{number}.html")
             show.say(f"the report of {one.deployment.label}: {page}, and {_write(page, one.answer)}")
     finish(replies)
 

@@ -52,6 +52,10 @@ def test_every_field_is_read(tmp_path: Path) -> None:
         ("name: Troop, region: eu-west-1, role: troop", "has role 'troop': must be a role's ARN"),
         (f"name: Troop, region: eu-west-1, profile: dev, role: '{ROLE}'", "has both profile and role"),
         ("name: Troop, region: eu-west-1, external_id: x7", "has external_id without role"),
+        (
+            f"name: Troop, region: eu-west-1, role: '{ROLE}', external_id: 123456789012",
+            "has external_id 123456789012: must be 2 to 1224 letters, digits or any of +=,.@:/-_; write it in quotes",
+        ),
         ("name: Troop, region: eu-west-1, profile: ''", "has profile '': must be the name of a profile"),
     ],
 )
@@ -69,6 +73,13 @@ def test_file_without_deployments_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "d.yaml").write_text(text)
     with pytest.raises(CliError, match="must have one key, deployments"):
         read(tmp_path / "d.yaml")
+
+
+def test_unknown_line_of_a_json_file_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "d.json"
+    path.write_text('{\n\t"deployments": [{"name": "Troop"}]\n}')
+    with pytest.raises(CliError, match=r"d\.json: the deployment 'Troop' lacks region"):
+        read(path)
 
 
 def test_deployment_is_listed_once(tmp_path: Path) -> None:

@@ -197,6 +197,11 @@ class TestAnswers:
         assert header.startswith("deployment,unit,at,caller,changes,error")
         assert (blog.startswith("Blog,"), dead.startswith("Dead,")) == (True, True)
         assert dead.endswith("no route")
+        entries = [f"- {{name: Shop, region: eu-west-{n}, stage: {stage}}}" for n, stage in enumerate("ab", 1)]
+        Path("two.yaml").write_text("\n".join(["deployments:", *entries, ""]))
+        header, *lines = troop("--all", "--deployments", "two.yaml", "status", "-o", "csv").stdout.splitlines()
+        assert header.startswith("deployment,account,")
+        assert [line.split(",111122223333")[0] for line in lines] == ["Shop (a)", "Shop (b)"]
 
     def test_unit_that_only_some_have_is_not_missed_by_the_others(self, troop: Troop, cloud: Deployments) -> None:
         listed("Shop", "Blog")
@@ -254,6 +259,13 @@ class TestAnswers:
         names = ["troop-report-2026-07-01-2026-09-30-Blog", "troop-report-2026-07-01-2026-09-30-Shop"]
         assert sorted(path.stem for path in Path().glob("*.html")) == names
         assert sorted(path.stem for path in Path().glob("*.json")) == names
+
+    def test_labels_that_make_one_name_have_reports_of_their_own(self, troop: Troop, cloud: Deployments) -> None:
+        cloud.apis["shop"] = cloud.apis["Shop"]
+        listed("Shop", "shop")
+        assert troop("--all", "report", "--from", "2026-07-01", "--to", "2026-09-30").exit_code == Exit.OK
+        name = "troop-report-2026-07-01-2026-09-30"
+        assert sorted(path.stem for path in Path().glob("*.html")) == [f"{name}-Shop", f"{name}-shop_2"]
 
 
 class TestPages:

@@ -18,6 +18,16 @@ _COSTED = 10
 """Open runs and fleets whose cost is asked for, each with a request."""
 
 
+def open_counts(client: TroopClient) -> dict[str, int]:
+    """Returns how many of the newest ``runs`` and ``fleets`` have not ended.
+
+    Raises:
+        CliError: they cannot be read.
+    """
+    reads = {"runs": client.benchmarks.runs, "fleets": client.benchmarks.fleets}
+    return {name: len([one for one in read(_NEWEST) if not one["ended_at"]]) for name, read in reads.items()}
+
+
 def open_runs(client: TroopClient) -> list[dict[str, Any]]:
     """Returns the runs that have not ended, newest first; ``cost_so_far`` is None where it is unknown."""
     return _open(client, "run")

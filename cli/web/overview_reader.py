@@ -15,7 +15,7 @@ from cli.chaos.course import awaits_verdict
 from cli.chaos.period_reader import outcome_of, risks_of
 from cli.chaos.units import outlook
 from cli.client.client import EVENTS_PAGE, TroopClient
-from cli.client.open_benchmarks import month_cost, open_fleets, open_runs
+from cli.client.open_benchmarks import month_cost, open_counts, open_fleets, open_runs
 from cli.forecasts import calendar_ahead
 from cli.forecasts.calendar_ahead import Basis
 from cli.shared import side_by_side, times
@@ -31,6 +31,7 @@ from troop.shared import moments, zones
 SECONDS = {
     "today": 30,
     "benchmarks": 30,
+    "open": 120,
     "tick": 30,
     "health": 120,
     "ahead": 300,
@@ -113,6 +114,7 @@ class OverviewReader:
         reads: dict[str, Callable[[datetime], Any]] = {
             "today": self._today,
             "benchmarks": self._benchmarks,
+            "open": lambda _: open_counts(self.client),
             "tick": self._tick,
             "health": lambda _: self.client.health(),
             "ahead": lambda now: calendar_ahead.next_day(self.basis(), now),
@@ -147,7 +149,7 @@ class OverviewReader:
     def forget(self) -> None:
         """Reads the parts that a change can affect again at the next request."""
         self.groups.forget()
-        for name in ("today", "benchmarks", "ahead", "units"):
+        for name in ("today", "benchmarks", "open", "ahead", "units"):
             self._parts[name].tried = None
 
     def _today(self, now: datetime) -> dict[str, Any]:

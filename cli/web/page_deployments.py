@@ -5,9 +5,11 @@ others but what their overview says.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from queue import SimpleQueue
 from typing import Any
 
 from cli.client.deployments_file import ListedDeployment
@@ -16,8 +18,11 @@ from cli.shared import aws, side_by_side
 from cli.shared.errors import CliError, Exit
 from cli.web.page_server import PageServer
 
-_PARTS = ("health", "today", "benchmarks")
+_PARTS = ("health", "today", "open")
 """The parts of a deployment's overview that the overview of all shows."""
+
+_PATIENCE = 1.0
+"""Seconds for which an answer waits for rows: those that are ready are not to wait for one that hangs."""
 
 
 @dataclass
@@ -33,6 +38,7 @@ class PageDeployments:
     open_page: Callable[[ListedDeployment], PageServer]
     _pages: dict[str, PageServer] = field(default_factory=dict, repr=False)
     _locks: dict[str, threading.Lock] = field(default_factory=dict, repr=False)
+    _readers: dict[str, _RowReader] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         self._locks = {one.label: threading.Lock() for one in self.deployments}
@@ -42,16 +48,21 @@ class PageDeployments:
         return [one.label for one in self.deployments]
 
     def first(self) -> PageServer:
-        """Returns the page of the first deployment that answers.
+        """Returns the page of the deployment that answers first, and opens those of the others in the background.
 
         Raises:
             CliError: UNREACHABLE, if none does.
         """
-        answers = side_by_side.answers({label: partial(self.page, label) for label in self.labels}, seconds=SECONDS)
-        for page in answers.values():
-            if isinstance(page, PageServer):
-                return page
-        why = "\n".join(f"{label}: {error}" for label, error in answers.items())
+        heard, opens = SimpleQueue[Any](), {label: partial(self.page, label) for label in self.labels}
+
+        def ask() -> None:
+            heard.put(side_by_side.answers(opens, seconds=SECONDS, heard=lambda _, answer: heard.put(answer)))
+
+        threading.Thread(target=ask, daemon=True).start()
+        while not isinstance(answer := heard.get(), dict):
+            if isinstance(answer, PageServer):
+                return answer
+        why = "\n".join(f"{label}: {error}" for label, error in answer.items())
         raise CliError(Exit.UNREACHABLE, f"no deployment of the file answers:\n{why}")
 
     def page(self, label: str) -> PageServer:
@@ -76,6 +87,19 @@ class PageDeployments:
             return self._pages[label]
         finally:
             lock.release()
+
+    def rows(self, labels: Sequence[str]) -> list[dict[str, Any]]:
+        """Asks deployments side by side, and returns the rows that are ready within a second. The others are still
+        asked: a later call with their labels returns them.
+        """
+        readers = {label: self._readers.get(label) or _RowReader(partial(self.row, label)) for label in labels}
+        self._readers |= readers
+        end = time.monotonic() + _PATIENCE
+        for one in readers.values():
+            one.join(max(0.0, end - time.monotonic()))
+        for label in [label for label, one in readers.items() if one.row]:
+            self._readers.pop(label, None)
+        return [one.row for one in readers.values() if one.row]
 
     def row(self, label: str) -> dict[str, Any]:
         """Returns what the overview of all shows of a deployment; ``error`` says why it does not answer."""
@@ -102,6 +126,19 @@ class PageDeployments:
     def close(self) -> None:
         """Ends all servers."""
         side_by_side.answers({label: partial(_end, page) for label, page in self._pages.items()})
+
+
+class _RowReader(threading.Thread):
+    """Reads a row, which is None until it is there."""
+
+    def __init__(self, read: Callable[[], dict[str, Any]]) -> None:
+        super().__init__(daemon=True)
+        self.row: dict[str, Any] | None = None
+        self._read = read
+        self.start()
+
+    def run(self) -> None:
+        self.row = self._read()
 
 
 def _end(page: PageServer) -> None:

@@ -12,7 +12,7 @@ import hmac
 import re
 import secrets
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 from http import HTTPStatus
@@ -99,8 +99,7 @@ _REPORT = re.compile("/ui/report/(?P<run>[0-9][0-9a-f-]+)(?P<metadata>/metadata)
 _ENTRANCE: Routes = ((re.compile(_SESSION), _POST),)
 _ROUTES: Routes = (
     (re.compile("/ui/about"), _GET),
-    (re.compile(_DEPLOYMENTS), _POST),
-    (re.compile("/ui/deployment"), _GET),
+    (re.compile(_DEPLOYMENTS), _GET | _POST),
     (re.compile("/ui/zone"), _GET),
     (re.compile("/ui/why"), _GET),
     (re.compile("/ui/calendar"), _GET),
@@ -147,7 +146,7 @@ class Pages(Protocol):
 
     def page(self, label: str) -> PageServer: ...
 
-    def row(self, label: str) -> dict[str, Any]: ...
+    def rows(self, labels: Sequence[str]) -> list[dict[str, Any]]: ...
 
 
 class PageServer(Proxy):
@@ -286,8 +285,8 @@ class _PageHandler(Handler):
             return self._passed_on(self.server.guard.admit(self.command, self.path, self.headers, PAGE_ROUTES))
         admitted = self.server.guard.admit(self.command, self.path, self.headers, _ROUTES)
         query = admitted.query
-        if path.startswith("/ui/deployment"):
-            return Answer(HTTPStatus.OK, self._deployment(query, self.body(admitted)))
+        if path == _DEPLOYMENTS:
+            return Answer(HTTPStatus.OK, self._deployments(query, self.body(admitted)))
         if admitted.method == "POST" and path.startswith(PAGE_RUNS_PATH):
             return self._benchmark(path, self.body(admitted) or {})
         if path.startswith("/ui/benchmark"):
@@ -327,13 +326,15 @@ class _PageHandler(Handler):
         more = {"label": self.server.label, "deployments": pages.labels} if pages else {}
         return Answer(HTTPStatus.OK, {**about, **more})
 
-    def _deployment(self, query: Mapping[str, str], body: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Returns the row of a deployment, or a link to its page, which has its own address and token."""
+    def _deployments(self, query: Mapping[str, str], body: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Returns the rows of deployments, one label a line, or a link to the page of one, which has its own address
+        and token.
+        """
         pages = self.server.pages
         if pages is None:
             raise Refusal(HTTPStatus.NOT_FOUND, "this page shows one deployment: start `troop --all ui`")
         if body is None:
-            return pages.row(query.get("label", ""))
+            return {"rows": pages.rows(query.get("labels", "").splitlines())}
         return {"url": pages.page(str(body.get("label"))).link()}
 
     def _part(self, name: str) -> dict[str, Any]:

@@ -104,7 +104,8 @@ export function table(caption, columns, rows, order, kind = "") {
   return h("div", { class: "scroll" }, whole); // a wide table scrolls; the page does not
 }
 
-function line(columns, row) {
+/** A row of a table, see {@link table}. */
+export function line(columns, row) {
   return h(
     "tr",
     { role: "row" },
@@ -171,10 +172,10 @@ export const loading = (what) => h("p", { class: "loading", role: "status" }, `L
 export const skeleton = (lines) => h("div", { class: "loading skeleton" }, h("span", { class: "unseen" }, "Loading …"), Array.from({ length: lines }, () => h("span", { class: "bar", "aria-hidden": "true" })));
 
 let timer;
-/** Shows the result of an action above the view for 12 s. */
-export function flash(text) {
+/** Shows the result of an action above the view for 12 s, or so many milliseconds. */
+export function flash(text, time = 12_000) {
   const place = document.getElementById("flash");
   clearTimeout(timer);
   fill(place, text);
-  timer = setTimeout(() => fill(place), 12_000);
+  timer = setTimeout(() => fill(place), time);
 }

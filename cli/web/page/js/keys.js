@@ -46,9 +46,9 @@ const ACTIONS = {
   r: () => document.querySelector("main [data-refresh]")?.click(),
 };
 
-/** Focuses the link of the next or previous row; Enter then follows it. */
+/** Focuses the link, or else the button, of the next or previous row; Enter then follows it. */
 function move(step) {
-  const links = [...document.querySelectorAll("main tbody tr")].map((row) => row.querySelector("a")).filter(Boolean);
+  const links = [...document.querySelectorAll("main tbody tr")].map((row) => row.querySelector("a") ?? row.querySelector("button")).filter(Boolean);
   const row = document.activeElement?.closest("main tbody tr");
   const at = links.findIndex((one) => row?.contains(one));
   const to = at < 0 ? (step > 0 ? 0 : links.length - 1) : Math.min(links.length - 1, Math.max(0, at + step));

@@ -146,8 +146,14 @@ class Forwarding(Construct):
             "Rule",
             event_bus=source,
             description="News for another bus",
-            # Not what other deployments forward to this bus: two that name each other would send it for ever.
-            event_pattern=events.EventPattern(source=[SOURCE], account=[cdk.Aws.ACCOUNT_ID], region=[cdk.Aws.REGION]),
+            # Not what other deployments forward to this bus: EventBridge delivers nothing to a third bus, so that
+            # would be a dead letter.
+            event_pattern=events.EventPattern(
+                source=[SOURCE],
+                account=[cdk.Aws.ACCOUNT_ID],
+                region=[cdk.Aws.REGION],
+                detail={"deployment": [cdk.Aws.STACK_NAME]},
+            ),
             targets=[target],
         )
 

@@ -318,7 +318,7 @@ def _parse(raw: Mapping[str, Any], prefix: str) -> DeploymentSettings:
     parsed = {key: chaos.parse_value(prefix + key, raw.get(key), one.parse) for key, one in DEPLOYMENT_ONLY.items()}
     _check_targets(prefix, settings, parsed["network"])
     bus = _BUS.fullmatch(parsed["news_bus"] or "")
-    if bus and bus["name"] == settings.deployment:  # such an event would come back to the rule for ever
+    if bus and bus["name"] == settings.deployment:  # the news would come back to it, as news again
         allowed = f"a bus with another name than the deployment's own, {settings.deployment}"
         raise SettingsError(f"{prefix}news_bus", raw["news_bus"], allowed)
     if parsed["dns_firewall"] and parsed["network"]:

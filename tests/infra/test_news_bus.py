@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from moto.events.models import EventPattern
 
 from infra import ROOT
 from infra.settings import read_settings
@@ -41,8 +42,12 @@ print(json.dumps([
 def test_the_rule_forwards_only_news_of_its_own_deployment(whole: Template) -> None:
     rule = text(resources_of(whole, "AWS::Events::Rule")["NotificationsForwardingRule"]["Properties"])
     assert (rule["EventBusName"], rule["State"]) == ("<Bus>", "ENABLED")
-    own = {"account": ["<AWS::AccountId>"], "region": ["<AWS::Region>"]}
-    assert rule["EventPattern"] == {"source": ["troop"], **own}
+    forwards = EventPattern.load(json.dumps(rule["EventPattern"])).matches_event
+    own = {"account": "<AWS::AccountId>", "region": "<AWS::Region>", "detail": {"deployment": "<AWS::StackName>"}}
+    assert forwards({"source": "troop", **own})
+    assert not forwards({"source": "aws.ec2", **own})
+    for other in ({"account": "111122223333"}, {"region": "eu-west-1"}, {"detail": {"deployment": "Troop-staging"}}):
+        assert not forwards({"source": "troop", **own, **other})
     (target,) = rule["Targets"]
     assert (target["Arn"], target["RoleArn"]) == (BUS, "<NotificationsForwardingRole.Arn>")
     assert target["DeadLetterConfig"] == {"Arn": "<SchedulesUndelivered.Arn>"}

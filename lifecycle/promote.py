@@ -49,15 +49,10 @@ def promote(args: argparse.Namespace) -> None:
         changed = release.changes()
         todo = f"commit or remove what differs:\n{changed}" if changed else f"set {release.COMMIT} outside a checkout"
         raise CliError(Exit.FAILED, f"a release needs a commit: {todo}")
-    evidence = []
-    for one in before:
-        say(f"Reading {one.label} ...")
-        health = everywhere.connect(one).client.health()
-        evidence.append(read_evidence(_session(one), one.name, one.label, health, args.days, times.now()))
     for index, target in enumerate(targets):
         say(f"\n== {target.label} ({index + 1} of {len(targets)})")
         try:
-            _promote(args, target, evidence)
+            _promote(args, target, before)
         except CliError as error:
             done, left = ([one.label for one in part] for part in (targets[:index], targets[index:]))
             so_far = f". Deployed: {', '.join(done)}; not: {', '.join(left)}" if done and not args.check else ""
@@ -75,8 +70,19 @@ def _session(one: ListedDeployment) -> boto3.Session:
     return aws.make_session(one.profile, one.region, one.role, one.external_id)
 
 
-def _promote(args: argparse.Namespace, target: ListedDeployment, evidence: Sequence[Evidence]) -> None:
+def _evidence(one: ListedDeployment, days: int) -> Evidence:
+    say(f"Reading {one.label} ...")
+    try:
+        health = everywhere.connect(one).client.health()
+        return read_evidence(_session(one), one.name, one.label, health, days, times.now())
+    except CliError as error:
+        raise CliError(error.code, f"{one.label}: {error}") from error.__cause__
+
+
+def _promote(args: argparse.Namespace, target: ListedDeployment, before: Sequence[ListedDeployment]) -> None:
     def vet(template: Mapping[str, Any]) -> None:
+        """Reads what the stage before shows now: hours can have passed since the first deployment."""
+        evidence = [_evidence(one, args.days) for one in before]
         new, settings = release_in(template), record_in(template)
         against = [f"{one.label}: {why}" for one in evidence for why in objections(one, new, args.days, times.now())]
         if against:

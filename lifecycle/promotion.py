@@ -154,7 +154,7 @@ def read_evidence(
     settings = record_in(template)
     calendars = settings.values.get("calendars") if settings else None
     if not calendars:
-        raise CliError(Exit.FAILED, f"{label} has no record of its calendars: deploy this version there first")
+        raise CliError(Exit.FAILED, "no record of its calendars: deploy this version there first")
     calendar = parse_calendar("troop:calendars", "default", calendars["default"])
     created = _created(session, name)
     running = _running(health, created)

@@ -51,7 +51,7 @@ def project(name: str, command: str, roles: list[str], **more: object) -> codebu
         build_spec=codebuild.BuildSpec.from_object({"version": "0.2", "phases": phases, **more}),
         environment=codebuild.BuildEnvironment(build_image=codebuild.LinuxBuildImage.STANDARD_7_0),
         environment_variables={"CDK_DISABLE_CLI_TELEMETRY": codebuild.BuildEnvironmentVariable(value="1")},
-        timeout=cdk.Duration.hours(2),
+        timeout=cdk.Duration.hours(8),  # one deployment after the other: each takes some minutes
         grant_report_group_permissions=False,
     )
     acknowledge(created, "CB4", "S3 encrypts what is built. A key of KMS costs a dollar a month.")
@@ -59,6 +59,9 @@ def project(name: str, command: str, roles: list[str], **more: object) -> codebu
     acknowledge(created, f"IAM5[Resource::arn:{place}:*]", "CodeBuild names the log's streams.")
     if roles:
         created.add_to_role_policy(iam.PolicyStatement(actions=["sts:AssumeRole"], resources=sorted(set(roles))))
+        cdk.CfnOutput(
+            stack, f"{name}Role", value=created.role.role_arn, description="For the trust of the deployers' roles"
+        )
     return created
 
 

@@ -103,6 +103,7 @@ def test_projects_may_only_assume_the_roles_of_their_stages(pipeline: dict[str, 
                 assumed[re.sub(r"Role\w+$", "", role["Ref"])] = sorted(resources)
     both = sorted(roles["staging"] + roles["prod"])
     assert assumed == {"DeployStaging": roles["staging"], "CheckProd": both, "DeployProd": both}
+    assert pipeline["Outputs"].keys() == {f"{project}Role" for project in assumed}  # for the roles' trust policies
 
 
 def test_artifacts_are_private_encrypted_and_expire(pipeline: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ import argparse
 import json
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,10 @@ from infra.settings_record import record_in
 from lifecycle import deploy, project, promote
 from lifecycle.deploy import Vet
 from lifecycle.promotion import Evidence
-from tests.unit.lifecycle.test_promotion import AT_FRIDAY, CALENDAR, EVENING, FRIDAY, RELEASE
+from tests.unit.lifecycle.test_promotion import AT_FRIDAY, EVENING, RELEASE
 from tests.unit.lifecycle.world import SESSION, Printed, World, synthesised
 from troop.shared.outputs import RELEASE_METADATA
-from troop.shared.release import Release, RunningRelease
+from troop.shared.release import Release
 
 FILE = """
 deployments:
@@ -45,6 +45,7 @@ class Stages:
     release: Release = RELEASE
     differing: tuple[str, ...] = ()
     fails: int = 99
+    alarm: str = ""
     deployed: list[tuple[str, str, bool]] = field(default_factory=list)
 
     @property
@@ -57,6 +58,8 @@ class Stages:
         if len(self.deployed) >= self.fails:
             raise CliError(Exit.FAILED, "cdk deploy failed (1)")
         self.deployed.append((args.deployment, args.stage, check))
+        if self.alarm:
+            self.evidence = replace(self.evidence, alarms=((self.alarm, EVENING),))
 
 
 @pytest.fixture
@@ -104,13 +107,7 @@ def test_a_label_chooses_a_single_deployment(run: Promote, stages: Stages) -> No
 
 
 def test_check_deploys_nothing_and_shows_how_settings_differ(run: Promote, stages: Stages, capsys: Printed) -> None:
-    stages.evidence = Evidence(
-        "Troop-staging",
-        RunningRelease(RELEASE, FRIDAY),
-        RELEASE,
-        CALENDAR,
-        record_in(synthesised(["troop:stage=staging"])),
-    )
+    stages.evidence = replace(AT_FRIDAY, settings=record_in(synthesised(["troop:stage=staging"])))
     run(check=True)
     assert {check for _, _, check in stages.deployed} == {True}
     printed = capsys.readouterr().out
@@ -149,6 +146,13 @@ def test_a_failure_ends_the_rollout_and_names_both_halves(run: Promote, stages: 
         run()
     assert f"Deployed: {WEST}; not: {EAST}" in str(failed.value)
     assert str(failed.value).startswith(f"{EAST}: cdk deploy failed")
+
+
+def test_an_alarm_of_the_stage_before_ends_the_rollout_between_deployments(run: Promote, stages: Stages) -> None:
+    stages.alarm = "Troop-staging-TicksFailed"
+    with pytest.raises(CliError, match="alarm Troop-staging-TicksFailed was on"):
+        run()
+    assert len(stages.deployed) == 1
 
 
 def test_other_code_in_lambda_after_the_deployment_fails(run: Promote, stages: Stages) -> None:

@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from cli.chaos.course import victim_stays
-from cli.chaos.risks import on_record
+from cli.chaos.risks import last_reading, on_record
 from cli.chaos.stage_times import stage_seconds
 from cli.client.client import TroopClient
 from cli.shared import times
@@ -62,7 +62,7 @@ def read_period(
     period = Period(times.midnight(first), times.midnight(last + timedelta(days=1)), first, last)
     read, ended = _read_events(client, period, tell)
     summary = period.document(units_now(client.groups()))
-    risks = risks_of(client, period)
+    risks = risks_of(client, period, now)
     return {
         "created_at": moments.iso(now),
         "created_by": VERSION,
@@ -77,7 +77,7 @@ def read_period(
     }
 
 
-def risks_of(client: TroopClient, period: Period) -> dict[str, Any] | None:
+def risks_of(client: TroopClient, period: Period, now: datetime) -> dict[str, Any] | None:
     """Returns what changed of the risks; None before the first reading, or if the API refuses: others can be read."""
     try:
         answer = client.risks(gone=True)
@@ -86,7 +86,7 @@ def risks_of(client: TroopClient, period: Period) -> dict[str, Any] | None:
     if answer["reading"] is None:
         return None
     risks = ((on_record(one), one["exemption"] is not None) for one in answer["risks"])
-    return risk_changes(risks, period.since, period.until)
+    return risk_changes(risks, last_reading(answer["reading"]), period.since, period.until, now)
 
 
 def _read_events(client: TroopClient, period: Period, tell: Callable[[Reading], None]) -> tuple[int, bool]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from cli.shared import show
 from troop.bench.definition.money import shown
+from troop.risks.last_reading import LastReading
 from troop.risks.price import Price
 from troop.risks.risk import Risk as OnRecord
-from troop.risks.rule import Severity
+from troop.risks.rule import CHARGED, Severity
 from troop.shared import moments
 from troop.shared.formatting import counted
 
@@ -38,6 +40,12 @@ def on_record(risk: Risk) -> OnRecord:
     )
 
 
+def last_reading(reading: Mapping[str, Any]) -> LastReading:
+    """Returns the last reading of the API as it is on record."""
+    unread, unrecorded = tuple(reading["unread"]), reading["unrecorded"]
+    return LastReading(moments.parse(reading["at"]), reading["subjects"], unread, unrecorded)
+
+
 def worst_first(risks: Iterable[Risk]) -> list[Risk]:
     """Returns risks by severity, then by rule and subject; those that are gone last."""
     return sorted(risks, key=lambda risk: (bool(risk["gone_since"]), _ORDER[risk["severity"]], risk["rule"]))
@@ -48,10 +56,16 @@ def ordered(answer: Mapping[str, Any]) -> dict[str, Any]:
     return {**answer, "risks": worst_first(answer["risks"]), "charged": sorted(CHARGED)}
 
 
-def by_severity(risks: Iterable[Risk]) -> dict[str, int]:
-    """Returns how many risks hold that nobody is exempt from, by severity, the worst first."""
-    counts = Counter(risk["severity"] for risk in risks if not risk["gone_since"] and not risk["exemption"])
-    return {severity.value: counts[severity.value] for severity in Severity}
+def totals(answer: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """Returns how many risks of an answer with a reading hold that nobody is exempt from, by severity, the worst first,
+    with what must be known of them.
+    """
+    heeded = [risk for risk in answer["risks"] if not risk["gone_since"] and not risk["exemption"]]
+    counts, unknown = Counter(risk["severity"] for risk in heeded), sum(bool(risk["unknown"]) for risk in heeded)
+    return {
+        "by_severity": {severity.value: counts[severity.value] for severity in Severity},
+        "remarks": [*last_reading(answer["reading"]).remarks(now, unknown)],
+    }
 
 
 def state(risk: Risk) -> str:
@@ -77,10 +91,6 @@ def price(risk: Risk, priced: bool) -> str:
     if monthly := risk["monthly"]:
         return shown(monthly["amount"], monthly["currency"])
     return "unknown" if priced else ""
-
-
-CHARGED = frozenset({"volume", "snapshot", "address"})
-"""The kinds of leftovers that AWS charges for."""
 
 
 def remarks(answer: Mapping[str, Any], risks: Sequence[Risk]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from cli.client.connection import connection
 from cli.shared import listings, show, times
 from cli.shared.errors import CliError, Exit
 from cli.shared.listings import Column
-from troop.risks.rule import Severity
+from troop.risks.rule import CHARGED, Severity
 from troop.risks.rules import BY_NAME
 from troop.shared import values
 
@@ -21,7 +21,7 @@ _COLUMNS = (
     Column("subject", lambda risk: risk["subject"]),
     Column("owner", lambda risk: risk["owner"] or show.NOTHING),
     Column("evidence", words.evidence),
-    Column("a month", lambda risk: words.price(risk, risk["kind"] in words.CHARGED) or show.NOTHING),
+    Column("a month", lambda risk: words.price(risk, risk["kind"] in CHARGED) or show.NOTHING),
     Column("first seen", lambda risk: risk["first_seen"][:10], lambda risk: risk["first_seen"]),
     Column("last seen", lambda risk: risk["last_seen"][:10], lambda risk: risk["last_seen"], wide=True),
     Column("confirmed by", lambda risk: risk["confirmed"] or show.NOTHING),

@@ -119,7 +119,7 @@ class OverviewReader:
             "health": lambda _: self.client.health(),
             "ahead": lambda now: calendar_ahead.next_day(self.basis(), now),
             "units": self._units,
-            "risks": lambda _: self._risks(),
+            "risks": self._risks,
             "year": self._year,
         }
         part = self._parts[name]
@@ -245,12 +245,10 @@ class OverviewReader:
         lost = {event["unit"]: event["event_id"] for event in reversed(events)}
         return [{**row, "event_id": lost[unit]} for unit, row in weak.items() if unit in lost][:SHOWN_UNITS]
 
-    def _risks(self) -> dict[str, Any] | None:
-        """Returns how many risks hold, by severity, and when the account was read; None before the first reading."""
+    def _risks(self, now: datetime) -> dict[str, Any] | None:
+        """Returns how many risks hold, see :func:`cli.chaos.risks.totals`; None before the first reading."""
         answer = self.client.risks(gone=False)
-        if answer["reading"] is None:
-            return None
-        return {"at": answer["reading"]["at"], "by_severity": risks.by_severity(answer["risks"])}
+        return risks.totals(answer, now) if answer["reading"] else None
 
     def _tick(self, now: datetime) -> dict[str, str] | None:
         tick = calendar_ahead.next_tick(self.settings(), now)
@@ -295,7 +293,7 @@ class OverviewReader:
         period = Period(*bounds(first, last, zone), first, last)
         for event in sorted(events, key=lambda one: str(one["at"]), reverse=True):
             period.add(outcome_of(event))
-        changes = risks_of(self.client, period)
+        changes = risks_of(self.client, period, now)
         return [*letter(period.document()), *(risk_lines(changes) if changes else ())]
 
 

@@ -30,6 +30,9 @@ class Subject(StrEnum):
     ADDRESS = "address"
 
 
+CHARGED = frozenset({Subject.VOLUME, Subject.SNAPSHOT, Subject.ADDRESS})
+"""The kinds of leftovers that AWS charges for."""
+
 Evidence = Mapping[str, str | int | float | list[str]]
 
 

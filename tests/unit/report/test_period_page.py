@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -16,6 +16,7 @@ from troop.report import period_pictures
 from troop.report.html import MOST_ROWS
 from troop.report.period_page import period_page
 from troop.report.period_pictures import BAR, HEIGHT, MOST_BARS, STAGE_WORDS, WIDTH, Weeks
+from troop.risks.last_reading import LastReading
 from troop.risks.risk import Risk
 from troop.risks.risk_changes import risk_changes
 from troop.risks.rule import Severity
@@ -59,11 +60,13 @@ def test_risks_that_appeared_and_that_are_gone_are_listed() -> None:
     hostile = replace(ON_RECORD, subject=HOSTILE, owner=HOSTILE, confirmed="2026-10-07#web")
     gone = replace(ON_RECORD, subject="db", gone_since=datetime(2026, 10, 8, tzinfo=UTC))
     read = summary([])
-    changes = risk_changes([(hostile, False), (gone, False)], datetime(2026, 10, 5, tzinfo=UTC), NOW)
+    reading = LastReading(NOW - timedelta(days=3), unread=(f"images could not be read: {HOSTILE}",))
+    changes = risk_changes([(hostile, False), (gone, False)], reading, datetime(2026, 10, 5, tzinfo=UTC), NOW, NOW)
     page = period_page(document(read) | {"risks": changes})
     assert "<img" not in page
     text = " ".join(re.sub("<[^>]+>", " ", page).split())
-    assert "1 high, 0 medium, 0 low hold now." in text
+    assert "1 high, 0 medium, 0 low hold now. The account was last read at 2026-10-29T00:00:00Z" in text
+    assert "Not known: images could not be read" in text
     assert "2026-10-07#web" in text
     assert "high one-zone db no owner 2026-10-06 2026-10-08" in text
     assert "They could not be read." in period_page(document(read))

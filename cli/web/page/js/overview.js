@@ -314,8 +314,9 @@ function unitsContent(units) {
 function risksContent(risks) {
   if (!risks) return h("p", { class: "muted" }, "The account is not read yet. Troop does so once a day.");
   const found = Object.entries(risks.by_severity).filter(([, number]) => number > 0);
-  if (!found.length) return h("p", {}, link("#/risks", "No risks"), " that nobody has accepted.");
-  return h("ul", { class: "states" }, found.map(([severity, number]) => h("li", {}, h("a", { href: address("#/risks", { severity }) }, h("strong", {}, count(number)), " ", badge(severity, SEVERITY[severity])))));
+  const remarks = risks.remarks.map((one) => h("p", { class: "old" }, name(one)));
+  if (!found.length) return [h("p", {}, link("#/risks", "No risks"), " that nobody has accepted."), remarks];
+  return [h("ul", { class: "states" }, found.map(([severity, number]) => h("li", {}, h("a", { href: address("#/risks", { severity }) }, h("strong", {}, count(number)), " ", badge(severity, SEVERITY[severity]))))), remarks];
 }
 
 function latelyText({ days, units, usual, slower, unrecovered }) {

@@ -24,6 +24,8 @@ _INSTANCE = re.compile(r"([A-Z0-9]+-)?BoxUsage(:.*)?")
 _GIB_IN_MIB = 1024
 _LISTED = {"io1": "piops"}
 """Types of volumes that have another name in the price list."""
+_MAGNETIC = "standard"
+"""The type of volumes whose usage type does not name it."""
 _TERMS = {"1yr": "1y", "3yr": "3y"}
 
 
@@ -86,9 +88,9 @@ class PriceList:
             if usage and (price := _price(product)):
                 prices.setdefault(usage[1], price)
         listed = _LISTED.get(kind, kind)
-        if f"Usage.{listed}" not in prices:
+        gib = prices.get("Usage" if kind == _MAGNETIC else f"Usage.{listed}")
+        if gib is None:
             return None
-        gib = prices[f"Usage.{listed}"]
         tiers = [prices.get(f"P-IOPS.{listed}{more}") for more in ("", ".tier2", ".tier3")]
         throughput = prices.get(f"P-Throughput.{listed}")
         return (

@@ -19,6 +19,9 @@ HOURS = 730
 _AMAZONS = (None, "amazon")
 """Address pools whose addresses AWS charges; people can bring their own."""
 
+_PROVISIONED = frozenset({"gp3", "io1", "io2"})
+"""The types of volumes whose I/O operations have a price; of gp2, EC2 tells them as well, but they are included."""
+
 Raw = Mapping[str, Any]
 
 
@@ -46,7 +49,8 @@ class LeftoverPrices:
         if listed is None:
             return None
         price, currency = listed
-        parts = list(storage(Prices(volumes={kind: price}), kind, raw["Size"], raw.get("Iops"), raw.get("Throughput")))
+        iops = raw.get("Iops") if kind in _PROVISIONED else None
+        parts = list(storage(Prices(volumes={kind: price}), kind, raw["Size"], iops, raw.get("Throughput")))
         amounts = [quantity * each for _, _, quantity, each in parts if each is not None]
         return _price(sum(amounts, Decimal()), currency) if len(amounts) == len(parts) else None
 

@@ -33,8 +33,9 @@ def current_exemptions() -> dict[Key, Exemption]:
 
 def letter_lines(since: datetime, until: datetime) -> list[str]:
     """Returns the lines about risks for a letter of a period; none before the first reading."""
-    if risk_table().last() is None:
+    reading = risk_table().last()
+    if reading is None:
         return []
     exempt = current_exemptions()
     risks = ((risk, risk.key in exempt) for risk in risk_table().all())
-    return risk_lines(risk_changes(risks, since, until))
+    return risk_lines(risk_changes(risks, reading, since, until, environment.now()))

@@ -747,6 +747,16 @@ def test_letter_ends_with_what_changed_of_the_risks(account: Account, listeners:
     ]
 
 
+def test_letter_says_that_the_account_was_read_long_ago(account: Account, listeners: Listeners) -> None:
+    account.clock.moment = moments.parse("2026-11-12T12:00:00Z")
+    account.group("web", 1)
+    risks.handler({}, CONTEXT)
+    account.clock.forward(hours=27)
+    notify.handler({"letter": MONDAY}, CONTEXT)
+    (news,) = listeners.heard()
+    assert news["letter"][2].startswith("The account was last read at 2026-11-12T12:00:00Z")
+
+
 def test_letter_without_readable_risks_says_so(
     account: Account, listeners: Listeners, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,8 +23,8 @@ from cli.shared import aws, settings_files, show, times
 from cli.shared.context import Options
 from cli.shared.errors import CliError, Exit
 from cli.shared.settings_files import TriedSettings
-from tests.unit.cli.commands.test_risks import ACCEPTED, ALONE, GONE, VOLUME
-from tests.unit.cli.conftest import READ, FakeApi, Run, event
+from tests.unit.cli.commands.test_risks import ACCEPTED, ADDRESS, ALONE, GONE, VOLUME
+from tests.unit.cli.conftest import READ, FakeApi, Run, event, risk
 
 DECISION_DAYS = report.decision_days
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -91,6 +91,20 @@ def test_risks_of_the_period_are_in_the_document_and_in_the_letter(ok: Callable[
         "Risks of no owner; appeared: no-room of web, unattached-volume of vol-1; gone: no-room of web.",
     ]
     assert ok("report", "--from", "2026-11-19", "--to", "2026-11-20")["risks"]["appeared"] == []
+
+
+def test_a_letter_says_what_of_the_risks_is_not_known(ok: Callable[..., Any], api: FakeApi) -> None:
+    old = {"at": "2026-11-01T03:23:00.000Z", "unread": ["images could not be read: AccessDenied"], "unrecorded": 3}
+    unknown = risk("missing-image", "web", "high", unknown="the image that it launches next is not known")
+    api.risks, api.reading = [unknown, VOLUME, ADDRESS], READ | old
+    lines = ok("report", "--from", "2026-11-01", "--to", "2026-11-02")["letter"][1:]
+    assert lines == [
+        "Risks: 1 high, 2 low. Leftovers cost at most 8.80 USD a month; the price of 1 leftover is unknown.",
+        "The account was last read at 2026-11-01T03:23:00Z: later changes of risks are not known.",
+        "1 of these risks could not be checked, and count as before.",
+        "Not known: images could not be read: AccessDenied.",
+        "3 more risks not recorded, of the lowest severities.",
+    ]
 
 
 def test_a_report_without_a_reading_of_risks_says_so(ok: Callable[..., Any], api: FakeApi) -> None:

@@ -20,7 +20,7 @@ from cli.shared.settings_files import TriedSettings
 from cli.web import overview_reader
 from cli.web.overview_reader import SECONDS, OverviewReader
 from tests.patience import PATIENCE
-from tests.unit.cli.conftest import ARN, event
+from tests.unit.cli.conftest import ARN, READ, event, risk
 from tests.unit.cli.web.page_world import Ahead, World, _deployed, run, termination
 from troop.chaos.slowness import ENOUGH
 from troop.shared import moments
@@ -60,6 +60,21 @@ def test_each_part_is_read_at_its_own_pace_for_all_tabs(desk: Desk) -> None:
     assert desk.requests(seconds=25) == light
     assert desk.requests(seconds=100) == sorted([*light, *opened, "health"])
     assert "groups" in desk.requests(seconds=600)
+
+
+def test_risks_of_an_old_or_partial_reading_are_marked(desk: Desk) -> None:
+    desk.world.reading = READ | {"unread": ["images could not be read: AccessDenied"]}
+    desk.world.risks = [risk("one-zone", "web", "high", unknown="it is not among what could be listed")]
+    remarks = desk.reader.part("risks")["value"]["remarks"]
+    assert remarks == [
+        "The account was last read at 2026-11-20T03:23:00Z: later changes of risks are not known.",
+        "1 of these risks could not be checked, and count as before.",
+        "Not known: images could not be read: AccessDenied.",
+    ]
+    desk.world.reading = READ | {"at": "2026-11-23T03:23:00.000Z"}
+    desk.at += timedelta(hours=2)
+    desk.world.risks = []
+    assert desk.reader.part("risks")["value"]["remarks"] == []
 
 
 def test_a_change_is_seen_at_the_next_request(desk: Desk) -> None:

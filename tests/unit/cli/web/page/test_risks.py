@@ -101,6 +101,7 @@ def test_the_overview_counts_accepted_risks_not_and_leads_to_the_others(looking:
     page = looking.go("overview")
     tile = page.get_by_role("region", name="Risks")
     expect(tile.get_by_role("link")).to_have_text(["1 high", "1 medium", "4 low"])
+    expect(tile).to_contain_text("The account was last read at 2026-11-20T03:23:00Z")
     tile.get_by_role("link", name="1 medium").click()
     expect(page.locator("h2")).to_have_text(["Medium"])
     page.keyboard.press("g")

@@ -105,6 +105,28 @@ def test_an_exemption_ends_after_its_day_or_when_somebody_ends_it(web: Account) 
     assert by_rule()["one-instance"]["exemption"] is None
 
 
+@pytest.mark.parametrize(("days", "unknown"), [(1, ""), (101, "it is no longer on record")])
+def test_an_exemption_ends_also_if_its_risk_is_gone(web: Account, days: int, unknown: str) -> None:
+    exempt(until=NEXT_YEAR)
+    web.autoscaling.update_auto_scaling_group(AutoScalingGroupName="web", DesiredCapacity=2)
+    for more in (1, days):
+        web.clock.forward(days=more)
+        risks.handler({}, CONTEXT)
+    change = {"rule": "one-instance", "subject": "web", "exemption": None}
+    ended = patch("/risks", change)
+    assert (ended["exemption"], ended["unknown"], bool(ended["gone_since"])) == (None, unknown, True)
+    web.clock.forward(minutes=1)
+    assert ask("PATCH", "/risks", change)[0] == 404
+
+
+def test_the_longest_exemption_lasts_to_the_end_of_its_last_day(web: Account) -> None:
+    exempt(until=NEXT_YEAR)
+    web.clock.moment = moments.parse("2027-11-22T07:59:00Z")  # 23:59 in Los Angeles
+    assert by_rule()["one-instance"]["exemption"]
+    web.clock.forward(minutes=1)
+    assert by_rule()["one-instance"]["exemption"] is None
+
+
 @pytest.mark.parametrize(
     ("exemption", "status"),
     [

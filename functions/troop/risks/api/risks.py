@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler.exceptions import BadRequestError, NotFoundError
@@ -11,7 +12,9 @@ from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from troop.chaos.api.authors import author_of
 from troop.risks.api.risk_models import ALL_RULES, LastReadingOut, RiskOut, RiskPatch, RisksOut
 from troop.risks.aws.risk_table import BadPosition
-from troop.risks.risk import LONGEST_EXEMPTION, Exemption
+from troop.risks.risk import LONGEST_EXEMPTION, Exemption, Risk
+from troop.risks.rule import Severity
+from troop.risks.rules import BY_NAME
 from troop.risks.wiring import records
 from troop.shared.api import cursors
 from troop.shared.api.errors import answers
@@ -65,14 +68,16 @@ def list_risks(
     responses=answers("The risk, with its exemption", 400, 404),
 )
 def exempt_risk(body: Annotated[RiskPatch, Body()]) -> RiskOut:
-    """Exempts a subject from a rule until a day, for a reason, or ends that. The record has the caller. The last change
-    of a risk counts. Costs two queries and a write.
+    """Exempts a subject from a rule until a day, for a reason, or ends that, also of a risk that is gone. The record
+    has the caller. The last change of a risk counts. Costs two queries and a write.
     """
     today, author = records.today(), author_of(router.current_event.raw_event)
-    risk = records.risk_table().find((body.rule, body.subject))
-    if risk is None or risk.gone_since is not None:
-        raise NotFoundError(f"there is no risk {body.rule!r} of {body.subject!r}: GET /risks lists those on record")
     table, now = records.exemptions(), environment.now()
+    risk = records.risk_table().find((body.rule, body.subject))
+    if body.exemption is None and (ended := records.current_exemptions().get((body.rule, body.subject))):
+        risk = risk or _forgotten(ended, now)
+    elif risk is None or risk.gone_since is not None:
+        raise NotFoundError(f"there is no risk {body.rule!r} of {body.subject!r}: GET /risks lists those on record")
     if body.exemption is None:
         table.end(risk.key, author.caller, now, author.request_id)
         return RiskOut.from_risk(risk, None)
@@ -84,3 +89,10 @@ def exempt_risk(body: Annotated[RiskPatch, Body()]) -> RiskOut:
     exemption = Exemption(body.rule, body.subject, body.exemption.reason, until, author.caller, now)
     table.add(exemption, author.request_id)
     return RiskOut.from_risk(risk, exemption)
+
+
+def _forgotten(exemption: Exemption, now: datetime) -> Risk:
+    """Returns what is still known of an exempt risk that is no longer on record: it held when somebody exempted it."""
+    rule, at = BY_NAME.get(exemption.rule), exemption.at
+    severity = rule.severity if rule else Severity.LOW
+    return Risk(*exemption.key, severity, "", {}, at, at, gone_since=now, unknown="it is no longer on record")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from troop.risks.risk import LONGEST_EXEMPTION, Exemption, Key
@@ -15,6 +15,9 @@ from troop.shared import moments
 from troop.shared.aws.dynamo import plain, typed
 from troop.shared.malformed import read
 from troop.shared.tables import CHANGES
+
+_LAST_DAY = timedelta(days=2)
+"""An exemption lasts to the end of its last day, on any calendar's clock."""
 
 SUBJECT = "risks"
 """The partition. Records of policies begin with ``unit#``."""
@@ -62,7 +65,7 @@ class ExemptionTable:
         return {key: one for key, one in decided.items() if one and one.until >= today}
 
     def _newest_first(self, now: datetime) -> Iterator[tuple[Key, Exemption | None]]:
-        low, high = moments.key_range(now - LONGEST_EXEMPTION, None)
+        low, high = moments.key_range(now - LONGEST_EXEMPTION - _LAST_DAY, None)
         pages = self.client.get_paginator("query").paginate(
             TableName=self.table,
             KeyConditionExpression="#key = :key AND #at BETWEEN :low AND :high",

@@ -311,6 +311,7 @@ def risks(data: Data, undelivered: sqs.IQueue) -> list[iam.PolicyStatement]:
                 "ec2:DescribeAddresses",
                 "ec2:DescribeImages",
                 "ec2:DescribeInstances",
+                "ec2:DescribeLaunchTemplateVersions",
                 "ec2:DescribeLaunchTemplates",
                 "ec2:DescribeSnapshots",
                 "ec2:DescribeVolumes",

@@ -240,7 +240,8 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | allow(
         "*",
         *("autoscaling:DescribeAutoScalingGroups", "ec2:DescribeAddresses", "ec2:DescribeImages"),
-        *("ec2:DescribeInstances", "ec2:DescribeLaunchTemplates", "ec2:DescribeSnapshots", "ec2:DescribeVolumes"),
+        *("ec2:DescribeInstances", "ec2:DescribeLaunchTemplateVersions", "ec2:DescribeLaunchTemplates"),
+        *("ec2:DescribeSnapshots", "ec2:DescribeVolumes"),
         *("elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTargetGroups"),
         "pricing:GetProducts",
     )

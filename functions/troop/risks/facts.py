@@ -25,9 +25,11 @@ class Setup:
         least, most: its capacity's limits, in the group's capacity units.
         health_checks: ``EC2``, ``EBS``, ``ELB`` or ``VPC_LATTICE``.
         grace: the seconds for which a new instance may fail these checks.
-        templates: the ids of its launch templates, each with its version: a number, ``$Latest`` or ``$Default``.
+        templates: the ids of its launch templates, each with its version: a number, ``$Latest`` or ``$Default``; or the
+            name of its launch configuration, with "".
+        images: the images that it launches in place of those of its templates.
         types: the instance types of its mixed instances policy; empty if the template decides, None if attributes do.
-        spot: whether the mixed instances policy launches Spot Instances; None without one.
+        spot: whether the mixed instances policy launches Spot Instances only; None without one.
         created: when it was created.
     """
 
@@ -38,8 +40,25 @@ class Setup:
     health_checks: frozenset[str] = frozenset()
     grace: int = 0
     templates: tuple[tuple[str, str], ...] = ()
+    images: frozenset[str] = frozenset()
     types: frozenset[str] | None = frozenset()
     spot: bool | None = None
+
+
+@record
+class Version:
+    """A version of a launch template.
+
+    Attributes:
+        image: an image's id, or the parameter that names it, as ``resolve:ssm:...``; "" for none.
+        by_attributes: whether attributes choose among instance types.
+    """
+
+    template: str
+    number: int
+    is_default: bool = False
+    image: str = ""
+    by_attributes: bool = False
 
 
 @record
@@ -61,15 +80,15 @@ class Member:
     """A group of a unit, with what is known around it.
 
     Attributes:
-        spot: whether it launches Spot Instances; None if not known.
-        image: of its newest instance; None if not known.
+        spot: whether it launches Spot Instances only; None if not known.
+        images: those that it launches next; None for one that is not known.
         balancer_zones: the zones of each load balancer that sends it requests, by name; None if not known.
     """
 
     group: Group
     setup: Setup
     spot: bool | None = None
-    image: Image | None = None
+    images: tuple[Image | None, ...] = (None,)
     balancer_zones: Mapping[str, frozenset[str]] | None = field(default=None, hash=False)
 
 
@@ -90,10 +109,12 @@ class History:
         boot: the most seconds that a replacement took from its start of service to health in the load balancers;
             None if none was measured.
         slow: None if its last recovery was not slow.
+        partial: whether earlier events are missing that could change this.
     """
 
     boot: float | None = None
     slow: SlowRecovery | None = None
+    partial: bool = False
 
 
 @record
@@ -103,6 +124,7 @@ class Unit:
     Attributes:
         members: its groups, at least one.
         idle_days: the days since its last hit; None if it was never hit.
+        open_days: the days for which it could be hit: since it, its policy and the deployment are as they are.
         history: None if the events could not be read.
     """
 
@@ -111,6 +133,7 @@ class Unit:
     policy: Policy
     members: tuple[Member, ...]
     idle_days: int | None = None
+    open_days: int = 0
     history: History | None = None
 
     @property
@@ -124,18 +147,22 @@ class Unit:
 
 @record
 class Machine:
-    """An instance that runs.
+    """An instance.
 
     Attributes:
+        launched: when it was last started.
+        runs: whether it runs or starts.
         title: its tag ``Name``; "" for none.
         group: its Auto Scaling group; "" for none.
-        keeper: the AWS service that operates it, or a tag of Troop's own nodes; "" for none.
+        keeper: the AWS service that operates it, or a tag of what launched it and replaces it; "" for none.
         template: the id of the launch template it was launched from; "" for none.
     """
 
     name: str
     owner: str
+    now: datetime
     launched: datetime
+    runs: bool = True
     title: str = ""
     group: str = ""
     keeper: str = ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from troop.chaos.events import Event, Status
@@ -32,6 +31,8 @@ class Histories:
         self._boots: dict[str, float] = {}
         self._slow: dict[str, SlowRecovery] = {}
         self._recovered: set[str] = set()
+        self._is_cut = False
+        self._partial: set[str] = set()
         self._slowness: Slowness[tuple[str, str]] = Slowness()
 
     @property
@@ -56,11 +57,21 @@ class Histories:
         for compared in self._slowness.add(event.unit, like, event.at, event.recovery_seconds, subject):
             self._compare(compared)
 
-    def by_unit(self) -> Mapping[str, History]:
-        """Returns the histories of the units with recoveries. Call it once, when all events are added."""
+    def end(self, *, is_cut: bool) -> None:
+        """Ends the histories, once.
+
+        Args:
+            is_cut: whether earlier events are missing that could change something.
+        """
+        self._is_cut = is_cut and (self.oldest is None or self.oldest >= self.since)
         for compared in self._slowness.rest():
             self._compare(compared)
-        return {unit: History(self._boots.get(unit), self._slow.get(unit)) for unit in self._recovered}
+            if is_cut:
+                self._partial.add(compared.subject[0])
+
+    def history(self, unit: str) -> History:
+        """Returns the history of a unit, after the end."""
+        return History(self._boots.get(unit), self._slow.get(unit), self._is_cut or unit in self._partial)
 
     def _compare(self, compared: Compared[tuple[str, str]]) -> None:
         if compared.is_slow:

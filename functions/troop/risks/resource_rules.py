@@ -10,12 +10,17 @@ from troop.risks.rule import Evidence, Hit, Unknown
 OLD = timedelta(days=365)
 """The age from which on an unused snapshot or template is listed."""
 
+YOUNG = timedelta(days=1)
+"""The age up to which an instance outside groups can be there for a task only, such as a build of an image."""
+
 Outcome = Hit | Unknown | None
 
 
 def outside_groups(machine: Machine) -> Outcome:
     if machine.group or machine.keeper:
         return None
+    if machine.now - machine.launched < YOUNG:
+        return Unknown("it was started less than a day ago")
     title = {"name": machine.title} if machine.title else {}
     return Hit({**title, "type": machine.kind, "zone": machine.zone, "launched": machine.launched.date().isoformat()})
 

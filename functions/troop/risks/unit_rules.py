@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from troop.chaos.groups import Group
 from troop.chaos.guards import NEEDED_PROCESSES
 from troop.chaos.policy import SETTINGS
-from troop.risks.facts import Member, Unit
+from troop.risks.facts import Image, Member, Unit
 from troop.risks.rule import Hit, Unknown
 
 IDLE_DAYS = 90
@@ -27,7 +28,10 @@ def one_zone(unit: Unit) -> Outcome:
 
 
 def one_instance(unit: Unit) -> Outcome:
-    return Hit({"desired": 1}) if sum(group.desired for group in unit.groups) == 1 else None
+    desired = sum(group.desired for group in unit.groups)
+    instances = [instance for group in unit.groups for instance in group.instances]
+    covers = len(instances) == 1 and instances[0].weight >= desired > 0
+    return Hit({"desired": desired}) if desired == 1 or covers else None
 
 
 def no_balancer_check(unit: Unit) -> Outcome:
@@ -52,6 +56,8 @@ def _grace(unit: Unit, is_bad: Callable[[float, float], bool]) -> Outcome:
     checked = [m for m in unit.members if m.group.sources and not m.setup.health_checks.isdisjoint(_BALANCERS)]
     if not checked:
         return None
+    if unit.history and unit.history.partial:
+        return Unknown(_PARTIAL)
     boot = unit.history.boot if unit.history else None
     if boot is None:
         return Unknown("no hit has measured the boot" if unit.history else "the events could not be read")
@@ -60,12 +66,17 @@ def _grace(unit: Unit, is_bad: Callable[[float, float], bool]) -> Outcome:
 
 
 _BALANCERS = frozenset({"ELB", "VPC_LATTICE"})
+_PARTIAL = "earlier events could not be read in time"
 
 
 def suspended_process(unit: Unit) -> Outcome:
-    processes = frozenset[str]().union(*(group.suspended_processes for group in unit.groups)) & NEEDED_PROCESSES
-    names = [group.name for group in unit.groups if group.suspended_processes & NEEDED_PROCESSES]
-    return Hit({"processes": sorted(processes), "groups": names}) if names else None
+    def suspended(group: Group) -> frozenset[str]:
+        needed = NEEDED_PROCESSES if group.sources else NEEDED_PROCESSES - {"AddToLoadBalancer"}
+        return group.suspended_processes & needed
+
+    by_group = {group.name: processes for group in unit.groups if (processes := suspended(group))}
+    processes = frozenset[str]().union(*by_group.values())
+    return Hit({"processes": sorted(processes), "groups": list(by_group)}) if by_group else None
 
 
 def no_room(unit: Unit) -> Outcome:
@@ -78,7 +89,9 @@ def latest_template(unit: Unit) -> Outcome:
 
 def one_spot_type(unit: Unit) -> Outcome:
     def is_alone(member: Member) -> bool | None:
-        if member.setup.types is None or len(member.setup.types) > 1:
+        types = member.setup.types
+        launched = {one.build.instance_type for one in member.group.instances if one.build.instance_type}
+        if types is None or len(types) > 1 or len(launched) > 1:
             return False
         return member.spot
 
@@ -106,15 +119,16 @@ def endless_opt_out(unit: Unit) -> Outcome:
 def never_hit(unit: Unit) -> Outcome:
     if unit.policy.problems or not unit.policy.takes_part.value:
         return _malformed(unit)
-    age = max((unit.now - member.setup.created).days for member in unit.members)
     if unit.idle_days is None:
-        return Hit({"hits": 0, "days": age}) if age >= IDLE_DAYS else None
+        return Hit({"hits": 0, "days": unit.open_days}) if unit.open_days >= IDLE_DAYS else None
     return Hit({"days": unit.idle_days}) if unit.idle_days >= IDLE_DAYS else None
 
 
 def slower_recovery(unit: Unit) -> Outcome:
     if unit.history is None:
         return Unknown("the events could not be read")
+    if unit.history.partial:
+        return Unknown(_PARTIAL)
     if (slow := unit.history.slow) is None:
         return None
     return Hit({"seconds": round(slow.seconds), "usual seconds": round(slow.usual_seconds), "event": slow.event_id})
@@ -131,23 +145,23 @@ def other_zones(unit: Unit) -> Outcome:
 
 
 def missing_image(unit: Unit) -> Outcome:
-    return _images(unit, lambda member: None if member.image is None else not member.image.exists)
+    return _images(unit, lambda image: not image.exists)
 
 
 def deprecated_image(unit: Unit) -> Outcome:
-    def is_deprecated(member: Member) -> bool | None:
-        if (image := member.image) is None:
-            return None
-        return bool(image.exists and image.deprecated_at and image.deprecated_at <= unit.now)
-
-    return _images(unit, is_deprecated)
+    return _images(unit, lambda one: bool(one.exists and one.deprecated_at and one.deprecated_at <= unit.now))
 
 
-def _images(unit: Unit, is_bad: Callable[[Member], bool | None]) -> Outcome:
-    outcome = _groups_where(unit, is_bad, "the images of its instances could not be read, or there are none")
+def _images(unit: Unit, is_bad: Callable[[Image], bool]) -> Outcome:
+    def bad(member: Member) -> list[str]:
+        return [image.image_id for image in member.images if image and is_bad(image)]
+
+    def has_bad(member: Member) -> bool | None:
+        return True if bad(member) else None if None in member.images else False
+
+    outcome = _groups_where(unit, has_bad, "the image that it launches next is not known")
     if isinstance(outcome, Hit):
-        images = sorted({member.image.image_id for member in unit.members if member.image and is_bad(member)})
-        return Hit({"images": images, **outcome.evidence})
+        return Hit({"images": sorted({name for member in unit.members for name in bad(member)}), **outcome.evidence})
     return outcome
 
 

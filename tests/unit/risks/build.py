@@ -27,8 +27,9 @@ def member(**values: Any) -> Member:
     group = Group(**(its | {key: value for key, value in values.items() if key in _GROUP}))
     setup = Setup(OLD, frozenset({"eu-west-1a", "eu-west-1b"}), 1, 6, frozenset({"EC2"}), 120, (("lt-1", "7"),))
     setup = replace(setup, **{key: value for key, value in values.items() if key in _SETUP})
-    beside: dict[str, Any] = {"image": Image("ami-1"), "balancer_zones": {}, "spot": values.get("is_spot", False)}
-    beside |= {key: value for key, value in values.items() if key in ("image", "balancer_zones")}
+    images = (values.get("image", Image("ami-1")),)
+    beside: dict[str, Any] = {"images": images, "balancer_zones": {}, "spot": values.get("is_spot", False)}
+    beside |= {key: value for key, value in values.items() if key in ("images", "balancer_zones")}
     return Member(group, setup, **beside)
 
 
@@ -52,13 +53,14 @@ def unit(*members: Member, item: dict[str, Any] = ALARM, **values: Any) -> Unit:
         "policy": policy,
         "members": members,
         "idle_days": 3,
+        "open_days": 400,
         "history": History(90.0),
     }
     return Unit(**its | values)
 
 
 def machine(**values: Any) -> Machine:
-    its: dict[str, Any] = {"name": "i-9", "owner": "shop", "launched": OLD, "kind": "m7g.large", "zone": "eu-west-1a"}
+    its: dict[str, Any] = {"name": "i-9", "owner": "shop", "now": NOW, "launched": OLD, "kind": "m7g.large"}
     return Machine(**its | values)
 
 

@@ -18,6 +18,7 @@ from troop.risks.assessment import Assessment, Survey, assess
 from troop.risks.ledger import next_risks
 from troop.risks.risk import REMEMBERED, Risk
 from troop.risks.rule import Severity, Subject
+from troop.risks.rules import RULES
 from troop.risks.signs import Sign, signs
 
 DAY = timedelta(days=1)
@@ -81,6 +82,7 @@ def test_a_rule_that_a_later_version_no_longer_has_is_gone() -> None:
     assert after([odd], read(unit(), at=NOW + DAY))["full-moon"].gone_since == NOW + DAY
 
 
+CAPACITY = "We currently do not have sufficient m7g.large capacity in the Availability Zone you requested (eu-west-1a)."
 LOST: dict[str, Any] = {"status": Status.UNRECOVERED, "at": NOW + DAY}
 
 
@@ -93,7 +95,8 @@ LOST: dict[str, Any] = {"status": Status.UNRECOVERED, "at": NOW + DAY}
         (event(**LOST), set()),
         (event(**LOST, stages=Stages()), {Sign.NOT_REPLACED}),
         (event(**LOST, stages=Stages(launched=NOW)), {Sign.NOT_HEALTHY}),
-        (event(**LOST, launch_failure="no capacity", stages=Stages()), {Sign.NOT_LAUNCHED, Sign.NOT_REPLACED}),
+        (event(**LOST, launch_failure=CAPACITY, stages=Stages()), {Sign.NO_CAPACITY}),
+        (event(**LOST, launch_failure="You have requested more vCPU capacity than your current vCPU limit"), set()),
         (
             judged(build=Build("lt-1:3"), replacement=Replacement("i-2", Build("lt-1:4"))),
             {Sign.ALARM, Sign.OTHER_BUILD},
@@ -105,7 +108,39 @@ def test_a_failed_event_shows_its_signs_and_no_other_does(failed: Event, expecte
     assert signs(failed) == expected
 
 
-NO_CAPACITY = event(**LOST, launch_failure="no capacity")
+NO_CAPACITY = event(**LOST, launch_failure=CAPACITY)
+
+
+@pytest.mark.parametrize(
+    ("failed", "rules"),
+    [
+        (event(**LOST, launch_failure=CAPACITY, stages=Stages()), {"one-zone", "one-spot-type"}),
+        (
+            event(**LOST, launch_failure="There is no Spot capacity available that matches your request."),
+            {"one-zone", "one-spot-type"},
+        ),
+        *[
+            (event(**LOST, launch_failure=text, stages=Stages()), {"missing-image", "deprecated-image"})
+            for text in (
+                "The image id '[ami-1]' does not exist. Launching EC2 instance failed.",
+                "The AMI ID ami-1 does not exist. Launching EC2 instance failed.",
+                "AMI 'ami-1' is disabled, and cannot be run. Launching EC2 instance failed.",
+                "Not authorized for images: [ami-1]. Launching EC2 instance failed.",
+            )
+        ],
+        (event(**LOST, launch_failure="The key pair web does not exist. Launching EC2 instance failed."), set()),
+        (event(**LOST, stages=Stages()), {"suspended-process"}),
+        (
+            event(**LOST, stages=Stages(launched=NOW)),
+            {"no-balancer-check", "short-grace", "long-grace", "suspended-process", "slower-recovery"},
+        ),
+        (judged(at=NOW + DAY), {"one-instance", "no-room"}),
+    ],
+)
+def test_an_event_confirms_only_the_rules_that_predict_its_reason(failed: Event, rules: set[str]) -> None:
+    on_record = [Risk(rule.name, "web", rule.severity, "", {}, NOW, NOW) for rule in RULES]
+    later = next_risks({one.key: one for one in on_record}, read(at=NOW + 9 * DAY), [failed])
+    assert {one.rule for one in later if one.confirmed} == rules
 
 
 @pytest.mark.parametrize(

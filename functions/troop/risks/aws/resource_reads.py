@@ -7,17 +7,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.bench.aws.tagged_resources import TEMPLATE_TAG
-from troop.risks.facts import Image, Leftover, Machine, Setup
+from troop.risks.facts import Image, Leftover, Machine, Setup, Version
 from troop.risks.listing import Listing
 from troop.shared import moments
 from troop.shared.tags import RUN_TAG
 
 GROUP_TAG = "aws:autoscaling:groupName"
+
+KEEPERS = (
+    RUN_TAG,
+    "aws:ec2:fleet-id",
+    "aws:ec2spot:fleet-request-id",
+    "aws:elasticmapreduce:job-flow-id",
+    "karpenter.sh/nodepool",
+    "karpenter.sh/provisioner-name",
+)
+"""Tags of instances that something other than a group launches and replaces."""
+
+BACKUP_TAG = "aws:backup:source-resource"
+"""A tag of snapshots that only AWS Backup can delete."""
 
 INSTANCE_PAGES, IMAGE_PAGES, BALANCER_PAGES = 100, 20, 50
 VOLUME_PAGES, SNAPSHOT_PAGES, TEMPLATE_PAGES = 40, 40, 50
@@ -25,6 +39,8 @@ VOLUME_PAGES, SNAPSHOT_PAGES, TEMPLATE_PAGES = 40, 40, 50
 
 _IDS_AT_ONCE = 200
 """The most values of a filter."""
+
+_RUNS = ("pending", "running")
 
 _OWNER_TAGS = ("troop:owner", "owner")
 
@@ -63,8 +79,13 @@ def to_setup(raw: Raw) -> Setup:
         ]
         if holder.get(key)
     ]
+    if "LaunchConfigurationName" in raw:
+        templates.append({"LaunchTemplateId": raw["LaunchConfigurationName"], "Version": ""})
     by_attributes = any("InstanceRequirements" in one for one in overrides)
-    on_demand = int(distribution.get("OnDemandPercentageAboveBaseCapacity", 100))
+    percent, base = (
+        distribution.get("OnDemandPercentageAboveBaseCapacity", 100),
+        distribution.get("OnDemandBaseCapacity"),
+    )
     return Setup(
         created=raw["CreatedTime"],
         zones=frozenset(raw.get("AvailabilityZones", [])),
@@ -74,38 +95,61 @@ def to_setup(raw: Raw) -> Setup:
         grace=int(raw.get("HealthCheckGracePeriod", 0)),
         templates=tuple((one["LaunchTemplateId"], one.get("Version", "$Default")) for one in templates),
         types=None if by_attributes else frozenset(one["InstanceType"] for one in overrides if "InstanceType" in one),
-        spot=on_demand < 100 if policy else None,
+        images=frozenset(one["ImageId"] for one in overrides if "ImageId" in one),
+        spot=not (percent or base) if policy else None,
     )
 
 
-def read_machines(ec2: Any) -> Listing[Machine]:
-    """Lists the instances that run or start."""
+def read_machines(ec2: Any, now: datetime) -> Listing[Machine]:
+    """Lists the instances, also those that are stopped."""
     pages = ec2.get_paginator("describe_instances").paginate(
-        Filters=[{"Name": "instance-state-name", "Values": ["pending", "running"]}],
+        Filters=[{"Name": "instance-state-name", "Values": [*_RUNS, "stopping", "stopped"]}],
         PaginationConfig={"PageSize": 1000},
     )
     rows = listing("instances", pages, _instances, INSTANCE_PAGES)
-    return rows.convert(_machine)
+    return rows.convert(partial(_machine, now))
 
 
 def _instances(page: Raw) -> Iterable[Raw]:
     return (instance for reservation in page["Reservations"] for instance in reservation["Instances"])
 
 
-def _machine(raw: Raw) -> Machine:
+def _machine(now: datetime, raw: Raw) -> Machine:
     tags, operator = _tags(raw), raw.get("Operator") or {}
     return Machine(
         name=raw["InstanceId"],
         owner=_owner(tags),
+        now=now,
         launched=raw["LaunchTime"],
+        runs=raw["State"]["Name"] in _RUNS,
         title=tags.get("Name", ""),
         group=tags.get(GROUP_TAG, ""),
-        keeper=str(operator.get("Principal", "")) or (RUN_TAG if RUN_TAG in tags else ""),
+        keeper=str(operator.get("Principal", "")) or next((tag for tag in KEEPERS if tag in tags), ""),
         image=raw.get("ImageId", ""),
         kind=raw.get("InstanceType", ""),
         zone=raw.get("Placement", {}).get("AvailabilityZone", ""),
         spot=raw.get("InstanceLifecycle") == "spot",
         template=tags.get(TEMPLATE_TAG, ""),
+    )
+
+
+def read_versions(ec2: Any) -> Listing[Version]:
+    """Lists the latest and the default version of each launch template."""
+    pages = ec2.get_paginator("describe_launch_template_versions").paginate(
+        Versions=["$Latest", "$Default"], PaginationConfig={"PageSize": 200}
+    )
+    words = "versions of launch templates"
+    return listing(words, pages, lambda page: page["LaunchTemplateVersions"], TEMPLATE_PAGES).convert(_version)
+
+
+def _version(raw: Raw) -> Version:
+    data = raw["LaunchTemplateData"]
+    return Version(
+        template=raw["LaunchTemplateId"],
+        number=raw["VersionNumber"],
+        is_default=raw["DefaultVersion"],
+        image=data.get("ImageId", ""),
+        by_attributes="InstanceRequirements" in data,
     )
 
 
@@ -129,7 +173,9 @@ def read_images(ec2: Any, ids: Collection[str]) -> Listing[Image]:
 
 def read_own_snapshots_of_images(ec2: Any) -> Listing[str]:
     """Lists the snapshots that the account's own images use."""
-    pages = ec2.get_paginator("describe_images").paginate(Owners=["self"], PaginationConfig={"PageSize": 1000})
+    pages = ec2.get_paginator("describe_images").paginate(
+        Owners=["self"], IncludeDisabled=True, PaginationConfig={"PageSize": 1000}
+    )
     rows = listing("the account's images", pages, lambda page: page["Images"], IMAGE_PAGES)
     disks = (disk.get("Ebs", {}).get("SnapshotId") for raw in rows.rows for disk in raw.get("BlockDeviceMappings", []))
     return Listing(tuple(name for name in disks if name), rows.problem)
@@ -181,8 +227,14 @@ def read_volumes(ec2: Any, now: datetime, price: Callable[[Raw], Any]) -> Listin
 def read_snapshots(
     ec2: Any, now: datetime, image_snapshots: Listing[str], price: Callable[[Raw], Any]
 ) -> Listing[Leftover]:
-    """Lists the account's own snapshots, and whether its images use them."""
+    """Lists the account's own snapshots, and whether its images or AWS Backup use them."""
     used = frozenset(image_snapshots.rows)
+
+    def is_used(raw: Raw) -> bool | None:
+        if raw["SnapshotId"] in used or BACKUP_TAG in _tags(raw):
+            return True
+        return False if image_snapshots.is_complete else None
+
     pages = ec2.get_paginator("describe_snapshots").paginate(OwnerIds=["self"], PaginationConfig={"PageSize": 1000})
     rows = listing("snapshots", pages, lambda page: page["Snapshots"], SNAPSHOT_PAGES)
     return rows.convert(
@@ -190,7 +242,7 @@ def read_snapshots(
             raw,
             "SnapshotId",
             now,
-            used=True if raw["SnapshotId"] in used else False if image_snapshots.is_complete else None,
+            used=is_used(raw),
             kind=f"{raw['VolumeSize']} GiB of {raw.get('VolumeId', 'a volume')}",
             created="StartTime",
             monthly=price(raw),
@@ -200,9 +252,13 @@ def read_snapshots(
 
 
 def read_templates(
-    ec2: Any, now: datetime, group_templates: Collection[str], machines: Listing[Machine]
+    ec2: Any, now: datetime, group_templates: Collection[str], machines: Listing[Machine], in_eks: bool
 ) -> Listing[Leftover]:
-    """Lists the launch templates, and whether groups or running instances use them."""
+    """Lists the launch templates, and whether groups or instances use them.
+
+    Args:
+        in_eks: whether EKS can use any of them by a copy.
+    """
     used = {*group_templates, *(machine.template for machine in machines.rows)}
     pages = ec2.get_paginator("describe_launch_templates").paginate(PaginationConfig={"PageSize": 200})
     rows = listing("launch templates", pages, lambda page: page["LaunchTemplates"], TEMPLATE_PAGES)
@@ -211,7 +267,7 @@ def read_templates(
             raw,
             "LaunchTemplateId",
             now,
-            used=True if raw["LaunchTemplateId"] in used else False if machines.is_complete else None,
+            used=True if raw["LaunchTemplateId"] in used else False if machines.is_complete and not in_eks else None,
             kind=raw["LaunchTemplateName"],
         )
     )

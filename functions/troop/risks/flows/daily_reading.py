@@ -52,7 +52,9 @@ class DailyReading:
             ThrottledError, ClientError, BotoCoreError: the groups or the tables cannot be read or written.
         """
         histories, problem = self._histories(now)
-        survey = self.survey.read(now, histories.by_unit() if histories else None)
+        earlier = self.table.last()
+        since = (earlier.since if earlier else None) or now
+        survey = self.survey.read(now, since, histories)
         before = {risk.key: risk for risk in self.table.all()}
         risks = next_risks(before, assess(survey), histories.failed if histories else ())
         recorded = sorted(risks, key=lambda risk: (risk.gone_since is not None, _ORDER[risk.severity], risk.key))
@@ -61,6 +63,7 @@ class DailyReading:
             subjects={kind.value: len(subjects) for kind, subjects in survey.subjects.items()},
             unread=(*survey.unread, *([problem] if problem else [])),
             unrecorded=max(0, len(recorded) - MOST_RECORDED),
+            since=since,
         )
         self.table.write(reading, recorded[:MOST_RECORDED], before)
         return reading, [risk for risk in recorded if risk.gone_since is None]
@@ -77,8 +80,10 @@ class DailyReading:
                 histories.add(event)
             position = page.position
             if position is None or histories.is_complete:
+                histories.end(is_cut=False)
                 return histories, ""
             if self.clock() - began > LONGEST:
+                histories.end(is_cut=True)
                 before = moments.second(histories.oldest or now)
                 return histories, f"events before {before} could not be read in time"
 

@@ -24,6 +24,9 @@ _PARTS = ("health", "today", "open")
 _PATIENCE = 1.0
 """Seconds for which an answer waits for rows: those that are ready are not to wait for one that hangs."""
 
+_TOO_OLD = 2 * SECONDS
+"""Seconds after which a row that nobody has fetched is read again."""
+
 
 @dataclass
 class PageDeployments:
@@ -92,14 +95,16 @@ class PageDeployments:
         """Asks deployments side by side, and returns the rows that are ready within a second. The others are still
         asked: a later call with their labels returns them.
         """
-        readers = {label: self._readers.get(label) or _RowReader(partial(self.row, label)) for label in labels}
+        begin = time.monotonic()
+        present = {label: one for label, one in self._readers.items() if begin - one.begin < _TOO_OLD}
+        readers = {label: present.get(label) or _RowReader(partial(self.row, label)) for label in labels}
         self._readers |= readers
-        end = time.monotonic() + _PATIENCE
         for one in readers.values():
-            one.join(max(0.0, end - time.monotonic()))
-        for label in [label for label, one in readers.items() if one.row]:
+            one.join(max(0.0, begin + _PATIENCE - time.monotonic()))
+        rows = {label: one.row for label, one in readers.items() if one.row}
+        for label in rows:
             self._readers.pop(label, None)
-        return [one.row for one in readers.values() if one.row]
+        return list(rows.values())
 
     def row(self, label: str) -> dict[str, Any]:
         """Returns what the overview of all shows of a deployment; ``error`` says why it does not answer."""
@@ -134,6 +139,7 @@ class _RowReader(threading.Thread):
     def __init__(self, read: Callable[[], dict[str, Any]]) -> None:
         super().__init__(daemon=True)
         self.row: dict[str, Any] | None = None
+        self.begin = time.monotonic()
         self._read = read
         self.start()
 

@@ -50,7 +50,7 @@ def answering() -> threading.Event:
 @pytest.fixture
 def pages(worlds: dict[str, World], answering: threading.Event) -> Iterator[PageDeployments]:
     def opened(listed: ListedDeployment) -> PageServer:
-        if listed.name == "Shut":
+        if listed.name not in worlds:
             answering.wait(PATIENCE)
             raise CliError(Exit.EXPIRED_CREDENTIALS, "the credentials have expired")
         world = worlds[listed.name]
@@ -132,6 +132,19 @@ def test_rows_that_are_ready_wait_for_none_that_hangs(page: Page, answering: thr
     answering.set()
     expect(page.get_by_text("3 deployments; 1 does not answer.")).to_be_visible()
     expect(rows.nth(0)).to_contain_text("the credentials have expired")
+
+
+def test_row_that_nobody_fetched_is_read_again_later(
+    pages: PageDeployments, worlds: dict[str, World], answering: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_deployments, "_PATIENCE", 0.0)
+    answering.clear()
+    assert pages.rows(["Shut"]) == []  # the tab is closed
+    answering.set()
+    monkeypatch.setattr(page_deployments, "_PATIENCE", PATIENCE)
+    monkeypatch.setattr(page_deployments, "_TOO_OLD", 0.0)
+    worlds["Shut"] = World()
+    assert [row["error"] for row in pages.rows(["Shut"])] == [None]
 
 
 @pytest.mark.parametrize(

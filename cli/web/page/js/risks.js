@@ -8,7 +8,7 @@ import { count, eventAddress, moment, money, plain, sentence, unitAddress, who }
 
 const OLD = 3_600_000; // milliseconds, after which the view is marked as old
 const MOST = 100; // rows of a rule, until somebody asks for the others
-const DEFAULTS = { q: "", severity: "", exempt: "", gone: "" }; // in the address
+const DEFAULTS = { unit: "", q: "", severity: "", exempt: "", gone: "" }; // in the address
 
 /** The kinds of badges of severities. */
 export const SEVERITY = { high: "bad", medium: "warn", low: "quiet" };
@@ -83,11 +83,11 @@ export async function show(main, signal) {
   function draw() {
     if (!answer) return;
     const wanted = filters.q.toLowerCase();
-    const found = answer.risks.filter((risk) => (!filters.severity || risk.severity === filters.severity) && (filters.gone || !risk.gone_since) && [risk.subject, risk.owner, risk.rule].some((one) => one.toLowerCase().includes(wanted)));
+    const found = answer.risks.filter((risk) => (!filters.unit || risk.subject === filters.unit) && (!filters.severity || risk.severity === filters.severity) && (filters.gone || !risk.gone_since) && [risk.subject, risk.owner, risk.rule].some((one) => one.toLowerCase().includes(wanted)));
     const shown = filters.exempt ? found : found.filter((risk) => !risk.exemption);
     const hidden = found.length - shown.length;
     fill(reading, readingOf(answer), leftOut(answer));
-    fill(summary, answer.reading && [shown.length ? `${count(shown.length)} ${shown.length === 1 ? "risk" : "risks"}` : "No risks match", hidden > 0 && `; ${count(hidden)} more that somebody has accepted`, "."]);
+    fill(summary, answer.reading && [shown.length ? `${count(shown.length)} ${shown.length === 1 ? "risk" : "risks"}` : "No risks match", filters.unit && [" (only of ", name(filters.unit), ")"], hidden > 0 && `; ${count(hidden)} more that somebody has accepted`, ". ", filters.unit && link("#/risks", "All risks")]);
     const graded = shown.filter((risk) => !isLeftover(risk));
     const leftovers = shown.filter(isLeftover);
     fill(

@@ -201,6 +201,7 @@ function details(unit) {
       ? h("ul", { class: "states" }, unit.groups.map((group) => h("li", {}, name(group.group), group.in_service === undefined ? null : `: ${group.in_service} of ${group.desired} in service`, group.inside && name(insideOf(group.inside)), group.protected && [" ", badge("protected", "info")])))
       : h("p", { class: "muted" }, "There are no groups yet."),
     leftOut(unit),
+    h("p", {}, link(address("#/risks", { unit: unit.unit }), "Risks of this unit")),
     h("h2", {}, "Last events"),
     unit.events.length ? [table("Last events", EVENTS, unit.events, undefined, "plain"), h("p", {}, link(address("#/events", { q: unit.unit }), "All events"))] : h("p", { class: "muted" }, "There are no events."),
     h("h2", {}, "Last changes"),

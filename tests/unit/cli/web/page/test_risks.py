@@ -66,6 +66,16 @@ def test_accepted_risks_and_those_that_are_gone_are_shown_on_demand(looking: Loo
     expect(page.get_by_text("No risks match.")).to_be_visible()
 
 
+def test_page_of_a_unit_leads_to_its_own_risks_alone(looking: Looking) -> None:
+    looking.world.risks.append(risk("one-zone", "web-2", "high"))
+    page = looking.go("units/web")
+    page.get_by_role("link", name="Risks of this unit").click()
+    expect(page.get_by_text("1 risk (only of web). All risks")).to_be_visible()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.get_by_role("link", name="All risks").click()
+    expect(page.locator("tr", has_text="web-2")).to_be_visible()
+
+
 def test_unread_facts_are_named(looking: Looking) -> None:
     looking.world.reading = READ | {"unread": ["images could not be read: AccessDenied"], "unrecorded": 3}
     page = looking.go("risks")

@@ -1,5 +1,5 @@
 """Packs the agent into one file: ``python -m agent.pack FILE``. The same sources give the same bytes on all
-machines.
+machines with the same zlib.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def pack(target: Path) -> str:
 
 
 def write_archive(target: Path, files: Mapping[str, bytes]) -> None:
-    """Writes an archive whose bytes depend on nothing but the files. Everybody can read them once they are unpacked."""
+    """Writes an archive whose bytes depend on the files and zlib alone. Everybody can read what is unpacked."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, content in sorted(files.items()):
             entry = zipfile.ZipInfo(name, _THE_SAME_DAY)

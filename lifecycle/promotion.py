@@ -84,7 +84,11 @@ def objections(evidence: Evidence, new: Release | None, days: int, now: datetime
         return
     names = sorted(n for n in there.assets.keys() | new.assets.keys() if there.assets.get(n) != new.assets.get(n))
     if names:
-        yield f"runs other code than this checkout has: {', '.join(names)} differ. It runs {_named(there)}"
+        same = there.commit == new.commit is not None
+        advice = (
+            " too, packed by another version of zlib: use the machine or the artifact that built it" if same else ""
+        )
+        yield f"runs other code than this checkout has: {', '.join(names)} differ. It runs {_named(there)}{advice}"
     elif there.commit is None or there.commit != new.commit:
         yield f"runs {_named(there)}, and this checkout is {_named(new)}: use the commit that it runs"
     calendar, since = evidence.calendar, evidence.running.since

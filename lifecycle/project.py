@@ -11,6 +11,7 @@ from typing import Any
 
 import boto3
 
+from cli.shared import aws
 from cli.shared.errors import CliError, Exit
 from infra import ROOT
 from infra.settings import PREFIX, DeploymentSettings, read_settings, written_context
@@ -98,9 +99,10 @@ def _with_credentials(environment: Mapping[str, str], session: boto3.Session) ->
     The CDK prefers keys of the environment even to a profile that is named; boto3 does not.
     """
     inner: Any = session._session  # boto3 has no public way to it
-    if role := getattr(inner, "role", None):
-        keys = role.get_frozen_credentials()
-        own = dict(zip(_KEYS, (keys.access_key, keys.secret_key, keys.token), strict=True))
+    if isinstance(inner, aws.Session) and inner.lent:
+        keys = inner.lent.get_frozen_credentials()
+        named = zip(_KEYS, (keys.access_key, keys.secret_key, keys.token), strict=True)
+        own = {name: value for name, value in named if value}
     elif profile := inner.instance_variables().get("profile"):
         own = {"AWS_PROFILE": profile}
     else:

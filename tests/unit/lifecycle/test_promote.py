@@ -195,10 +195,10 @@ def test_a_check_ends_before_the_first_change(world: World, monkeypatch: pytest.
     assert [command[0] for command in world.done] == ["synth", "synth"]
 
 
-class Keys(botocore.session.Session):
+class Keys(aws.Session):
     """A session in a role, as entries of the file with one have."""
 
-    role = Credentials("AKIA", "secret", "token")
+    lent = Credentials("AKIA", "secret", "token")
 
 
 MINE = dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"), "mine")

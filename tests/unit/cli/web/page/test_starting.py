@@ -181,6 +181,7 @@ def test_own_files_start_and_their_problems_name_no_folder_of_the_command(
     expect(page.get_by_role("alert")).to_contain_text("Choose benchmark.yaml")
     page.get_by_label("Files").set_input_files(whole)
     expect(page.locator(".card").filter(has_text="nodes")).to_have_count(5)
+    expect(page.get_by_role("radio", checked=True)).to_have_count(1)  # after all estimates, and all events of the files
     page.get_by_role("button", name="Check and estimate").click()
     expect(page.get_by_role("button", name="Start the run")).to_be_visible()
     names = {path.name for path in whole} - {files.NAME}

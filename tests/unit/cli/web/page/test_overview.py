@@ -343,7 +343,7 @@ def test_a_page_that_was_open_overnight_looks_old_at_once(timed: Looking) -> Non
     page.route("**/*", lambda route: route.abort())
     page.clock.fast_forward("08:00:00")
     expect(page.locator("#switch.old")).to_contain_text("8 hours ago")
-    expect(page.locator(".tile.old")).to_have_count(7)
+    expect(page.locator(".tile.old")).to_have_count(6)
     expect(page.locator(".urgent.old")).to_contain_text("8 hours ago")
     expect(page.get_by_role("alert")).to_contain_text("This view is not current")
     page.unroute_all()

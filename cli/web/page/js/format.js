@@ -141,10 +141,10 @@ export function plain(value) {
 }
 
 /** The last part of an ARN. */
+export const who = (arn) => String(arn).split(/[/:]/).pop();
+
 /** Who has halted the deployment, when and why; of an older API, and without a halt by people, who changed the switch last. */
 export const halter = (now) => now.halt ?? { at: now.changed_at, by: now.changed_by, reason: now.reason };
-
-export const who = (arn) => String(arn).split(/[/:]/).pop();
 
 const STATUS = {
   RECOVERED: "good", SUCCEEDED: "good",

@@ -99,13 +99,28 @@ def _with_credentials(environment: Mapping[str, str], session: boto3.Session) ->
     The CDK prefers keys of the environment even to a profile that is named; boto3 does not.
     """
     inner: Any = session._session  # boto3 has no public way to it
-    if isinstance(inner, aws.Session) and inner.lent:
-        keys = inner.lent.get_frozen_credentials()
+    profile = inner.instance_variables().get("profile")
+    lent = inner.lent if isinstance(inner, aws.Session) else None
+    if profile and not lent and _starts_from_the_environment(inner, profile):
+        lent = inner.get_credentials()
+    if lent:
+        keys = lent.get_frozen_credentials()
         named = zip(_KEYS, (keys.access_key, keys.secret_key, keys.token), strict=True)
         own = {name: value for name, value in named if value}
-    elif profile := inner.instance_variables().get("profile"):
+    elif profile:
         own = {"AWS_PROFILE": profile}
     else:
         return {**environment, **({"AWS_PROFILE": inner.profile} if inner.profile else {})}
     others = (*_KEYS, "AMAZON_ACCESS_KEY_ID", "AMAZON_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_DEFAULT_PROFILE")
     return {name: value for name, value in environment.items() if name not in others} | own
+
+
+def _starts_from_the_environment(inner: Any, profile: str) -> bool:
+    """Whether a profile's role is assumed with the environment's keys, which the CDK would take for its own."""
+    profiles, seen = inner.full_config.get("profiles", {}), set[str]()
+    while profile in profiles and profile not in seen:
+        seen.add(profile)
+        if profiles[profile].get("credential_source") == "Environment":
+            return True
+        profile = profiles[profile].get("source_profile", "")
+    return False

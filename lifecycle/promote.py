@@ -19,7 +19,7 @@ from infra.settings_record import record_in
 from lifecycle.changes import say_differences
 from lifecycle.console import run, say
 from lifecycle.deploy import deploy
-from lifecycle.promotion import Evidence, changed_code, objections, read_evidence, release_in
+from lifecycle.promotion import HISTORY, Evidence, changed_code, objections, read_evidence, release_in
 from lifecycle.resources import resources_of, template_of
 
 NONE = "none"
@@ -38,7 +38,7 @@ def promote(args: argparse.Namespace) -> None:
     if args.before is None:
         raise CliError(Exit.USAGE, f"FROM is missing: the stage before, or FROM={NONE} for the first stage")
     if not 0 <= args.days <= MOST_DAYS:
-        why = "CloudWatch keeps the history of alarms for 30 days"
+        why = f"CloudWatch keeps the history of alarms for {HISTORY.days} days"
         raise CliError(Exit.USAGE, f"DAYS is {args.days}: must be between 0 and {MOST_DAYS}, because {why}")
     listed = deployments_file.read(Path(args.deployments))
     before = [] if args.before == NONE else _chosen(listed, args.before, args.deployments)

@@ -27,6 +27,9 @@ from troop.shared.release import Release, RunningRelease
 TOPIC = "ActNowTopicArn"
 """The output with the topic of act-now alarms."""
 
+HISTORY = timedelta(days=30)
+"""The time for which CloudWatch keeps the history of alarms."""
+
 FIRST_DATA = timedelta(hours=1)
 """From its creation on, in which a deployment has written the first of each metric."""
 
@@ -97,6 +100,11 @@ def objections(evidence: Evidence, new: Release | None, days: int, now: datetime
         yield (
             f"has run this release for {count} of {days} business days, since {moments.second(since)}: "
             f"try again on {calendar.local(ends[-1]):%A, %Y-%m-%d after %H:%M} {calendar.time_zone}"
+        )
+    if now - (begin := watched_since(calendar, since, days, now)) > HISTORY:
+        yield (
+            f"the last {days} business days began on {calendar.local(begin):%Y-%m-%d}, and CloudWatch keeps "
+            f"the history of alarms for {HISTORY.days} days: try fewer DAYS"
         )
     for name, at in evidence.alarms:
         yield (
@@ -222,9 +230,7 @@ def _act_now_alarms(
 
 
 def _on(session: boto3.Session, names: Mapping[str, datetime], now: datetime) -> Iterator[tuple[str, datetime]]:
-    """Yields the alarms that were on, each with the last moment at which it was known to be. CloudWatch keeps the
-    history of 30 days.
-    """
+    """Yields the alarms that were on, each with the last moment at which it was known to be."""
     cloudwatch = aws.client(session, "cloudwatch")
     with aws.translated_errors():
         for name, since in sorted(names.items()):

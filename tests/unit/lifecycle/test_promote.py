@@ -195,20 +195,33 @@ def test_a_check_ends_before_the_first_change(world: World, monkeypatch: pytest.
     assert [command[0] for command in world.done] == ["synth", "synth"]
 
 
+class Chained(botocore.session.Session):
+    """A session of a profile whose role is assumed with the environment's keys."""
+
+    full_config = {  # noqa: RUF012 as botocore's
+        "profiles": {"prod": {"source_profile": "hub"}, "hub": {"credential_source": "Environment"}}
+    }
+
+    def get_credentials(self, *_: Any, **__: Any) -> Any:
+        return Keys.lent
+
+
 class Keys(aws.Session):
     """A session in a role, as entries of the file with one have."""
 
     lent = Credentials("AKIA", "secret", "token")
 
 
+LENT = {"AWS_ACCESS_KEY_ID": "AKIA", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_SESSION_TOKEN": "token"}
 MINE = dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"), "mine")
 
 
 @pytest.mark.parametrize(
     ("session", "expected"),
     [
-        (Keys(), {"AWS_ACCESS_KEY_ID": "AKIA", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_SESSION_TOKEN": "token"}),
+        (Keys(), LENT),
         (botocore.session.Session(profile="prod"), {"AWS_PROFILE": "prod"}),  # boto3 ignores the keys, too
+        (Chained(profile="prod"), LENT),
         (botocore.session.Session(), {"AWS_PROFILE": "own", **MINE}),
     ],
 )

@@ -273,3 +273,9 @@ def test_deployment_without_a_record_of_its_calendar_is_refused(
     with pytest.raises(CliError, match="no record of its calendars") as refused:
         evidence_of()
     assert refused.value.code is Exit.FAILED
+
+
+def test_alarms_of_more_than_cloudwatchs_history_are_not_taken_for_quiet() -> None:
+    new_year = datetime(2027, 1, 8, 18, tzinfo=UTC)
+    assert against(AT_FRIDAY, days=15, now=new_year) == ""
+    assert "the history of alarms for 30 days: try fewer DAYS" in against(AT_FRIDAY, days=20, now=new_year)

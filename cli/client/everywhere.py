@@ -252,9 +252,9 @@ class Everywhere:
         """Lets a person type the codes for the credentials that need one, each once, before anything is asked."""
         from cli.shared import aws
 
-        for profile in dict.fromkeys(one.profile for one in self.deployments):
+        for one in self.deployments:
             with suppress(Exception):  # it is the error of each deployment of the profile
-                credentials = aws.shared_credentials(profile)
+                credentials = aws.shared_credentials(one.profile, one.region)
                 if credentials.asks:
                     credentials.load()
 

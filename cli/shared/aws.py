@@ -87,7 +87,8 @@ if TYPE_CHECKING:
 
 
 class SharedCredentials:
-    """The credentials of a profile for many sessions. Whichever needs them first loads them.
+    """The credentials of a profile for many sessions. Whichever needs them first loads them, those of a role in its
+    Region: the STS of all Regions is only that of one partition, and Regions to opt in to may refuse its credentials.
 
     A failure is that of all who need them in the next seconds; it is for good where a person must type a code, because
     AWS accepts each code once.
@@ -98,12 +99,11 @@ class SharedCredentials:
 
     _FAILED_FOR = 5.0
 
-    def __init__(self, profile: str | None) -> None:
-        self._profile, self._lock = profile, threading.Lock()
+    def __init__(self, profile: str | None, region: str, asks: bool) -> None:
+        self._profile, self._region, self.asks, self._lock = profile, region, asks, threading.Lock()
         self._loaded: Credentials | None = None
         self._failure: Exception | None = None
         self._until = 0.0
-        self.asks = _asks(profile)
 
     def load(self) -> Credentials:
         """Returns the credentials.
@@ -124,30 +124,42 @@ class SharedCredentials:
             return self._loaded
 
     def _now(self) -> Credentials:
-        credentials: Credentials | None = _session(self._profile).get_credentials()
+        session = _session(self._profile)
+        if self._region:
+            session.set_config_variable("region", self._region)
+        credentials: Credentials | None = session.get_credentials()
         if credentials is None:
             raise NoCredentialsError
         credentials.get_frozen_credentials()  # those of a role are else fetched, and asked for, at the first request
         return credentials
 
 
-def _asks(profile: str | None) -> bool:
-    session, seen = Session(profile=profile), set[str]()
+def _settings(profile: str | None) -> set[str]:
+    """Returns the names of the settings of a profile and of those that it names as its source."""
+    session, seen, settings = Session(profile=profile), set[str](), set[str]()
     profiles, name = session.full_config["profiles"], session.profile or "default"
     while name in profiles and name not in seen:
-        if "mfa_serial" in profiles[name]:
-            return True
         seen.add(name)
+        settings |= profiles[name].keys()
         name = profiles[name].get("source_profile")
-    return False
+    return settings
 
 
-_SHARED: dict[str | None, SharedCredentials] = {}
+_SHARED: dict[tuple[str | None, str | None], SharedCredentials] = {}
 
 
-def shared_credentials(profile: str | None) -> SharedCredentials:
-    """Returns the credentials of a profile, the same for all callers."""
-    return _SHARED.setdefault(profile, SharedCredentials(profile))
+def shared_credentials(profile: str | None, region: str | None) -> SharedCredentials:
+    """Returns the credentials of a profile, the same for all callers; those of a role for each Region, unless a person
+    must type a code for them.
+    """
+    region, settings = _region(region), _settings(profile)
+    asks = "mfa_serial" in settings
+    own = region if "role_arn" in settings and not asks else None
+    return _SHARED.setdefault((profile, own), SharedCredentials(profile, region, asks))
+
+
+def _region(region: str | None) -> str:
+    return region or os.environ.get("AWS_REGION", "")  # the SDK for Python knows only AWS_DEFAULT_REGION
 
 
 def make_session(
@@ -185,9 +197,8 @@ def make_light_session(
     with translated_errors():
         session = _session(profile)
         if shared:
-            session.lent = shared_credentials(profile).load()
-        region = region or os.environ.get("AWS_REGION")  # the SDK for Python knows only AWS_DEFAULT_REGION
-        if region:
+            session.lent = shared_credentials(profile, region).load()
+        if region := _region(region):
             session.set_config_variable("region", region)
         if session.get_credentials() is None:
             raise NoCredentialsError

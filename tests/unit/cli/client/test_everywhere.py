@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+import botocore.client
 import botocore.session
 import pytest
-from botocore.credentials import Credentials
+from botocore.credentials import AssumeRoleCredentialFetcher, Credentials
+from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from cli.client import everywhere
@@ -130,7 +132,7 @@ def test_deployments_of_one_profile_run_its_program_once(
     replies = sessions_of("one", monkeypatch).ask(lambda conn: conn.deployment.name)
     assert [reply.answered for reply in replies] == [printed != "no JSON"] * 3
     with suppress(ValueError):
-        aws.make_session("one", "us-east-1", shared=True)  # as the page does
+        aws.make_session("one", "eu-west-1", shared=True)  # as the page does
     assert (tmp_path / "runs").read_text() == "\n"
 
 
@@ -152,6 +154,32 @@ def test_code_of_a_profile_is_typed_once_and_without_haste(
     for _ in range(2):
         assert [reply.answered for reply in all_of_them.ask(lambda _: None)] == [not fails] * 3
     assert typing == [True]
+
+
+@pytest.mark.parametrize(
+    ("code", "hosts"),
+    [
+        ("", ["sts.eu-west-1.amazonaws.com", "sts.cn-north-1.amazonaws.com.cn"]),
+        ("mfa_serial = arn:aws:iam::111122223333:mfa/ann", ["sts.eu-west-1.amazonaws.com"]),  # one code, one request
+    ],
+)
+def test_role_of_a_profile_is_assumed_in_the_region_of_the_deployment(
+    profiles: Callable[..., None], monkeypatch: pytest.MonkeyPatch, code: str, hosts: list[str]
+) -> None:
+    own = "aws_access_key_id = A\naws_secret_access_key = s"
+    profiles(base=own, one=f"role_arn = arn:aws:iam::111122223333:role/troop\nsource_profile = base\n{code}")
+    addresses: list[str] = []
+
+    def refuse(client: Any, operation: str, *_: Any) -> None:
+        addresses.append(client.meta.endpoint_url)
+        raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, operation)
+
+    monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", refuse)
+    monkeypatch.setattr(AssumeRoleCredentialFetcher, "_assume_role_kwargs", lambda _: {})  # it reads the code
+    for region in ("eu-west-1", "cn-north-1"):
+        with pytest.raises(CliError):
+            aws.make_light_session("one", region, shared=True)
+    assert addresses == [f"https://{host}" for host in hosts]
 
 
 def test_deployment_that_has_no_such_unit_answers(connected: list[str]) -> None:

@@ -72,12 +72,14 @@ def _halt_all(ctx: typer.Context, all_of_them: Everywhere, reason: str | None, a
     lost.
     """
     halt_id, why = halts.new_id(times.now()), {"reason": reason} if reason else {}
-    unknown = [one.label for one in all_of_them.deployments]
+    unknown, shown = [one.label for one in all_of_them.deployments], set[str]()
     width, line = max(map(len, unknown)), show.note if as_json else show.say
     show.note(f"halting {counted(len(unknown), 'deployment')}; `{to_type(ctx, 'resume', '--halt', halt_id)}` ends this")
 
     def say(reply: Reply) -> None:
-        unknown.remove(reply.deployment.label)
+        shown.add(reply.deployment.label)
+        if not reply.error:
+            unknown.remove(reply.deployment.label)
         line(f"{reply.deployment.label:<{width}}  {reply.in_words(halts.in_words)}")
 
     def heard(reply: Reply) -> None:
@@ -86,11 +88,11 @@ def _halt_all(ctx: typer.Context, all_of_them: Everywhere, reason: str | None, a
 
     try:
         replies = all_of_them.ask(lambda conn: halts.halt(conn.client, halt_id, why), SECONDS, MOST_AT_ONCE, heard)
-        lost = all_of_them.among(unknown)
+        lost = all_of_them.among([one.deployment.label for one in replies if one.error and one.connection])
         verified = lost.ask(lambda conn: halts.verify(conn.client, halt_id), _VERIFIED_WITHIN, MOST_AT_ONCE)
         replies = merged(replies, [one for one in verified if not one.error])
         for one in replies:
-            if one.deployment.label in unknown:
+            if one.deployment.label not in shown or (one.deployment.label in unknown and not one.error):
                 say(one)
     except KeyboardInterrupt:
         show.note(f"not known to be halted: {', '.join(unknown)}; see docs/guides/runbook.md#{NOT_STARTED}", "bold red")

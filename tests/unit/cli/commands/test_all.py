@@ -21,7 +21,7 @@ from cli.client.client import TroopClient
 from cli.client.connection import Connection
 from cli.client.deployment import Deployment
 from cli.client.deployments_file import ListedDeployment
-from cli.commands import ui
+from cli.commands import switch, ui
 from cli.shared import aws, context, show
 from cli.shared.errors import CliError, Exit
 from tests.unit.cli.conftest import ARN, FakeApi, Run, change, event
@@ -342,21 +342,45 @@ class TestHalt:
     def test_each_is_shown_at_once_and_ctrl_c_names_the_unknown(
         self, troop: Troop, cloud: Deployments, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        listed("Blog", "Shop")
-
-        say = show.say
+        listed("Blog", "Shop", "Dead")
+        lines: list[str] = []
 
         def say_and_interrupt(message: str) -> None:
-            say(message)
-            raise KeyboardInterrupt
+            lines.append(message)
+            if len(lines) == 2:
+                raise KeyboardInterrupt
 
         monkeypatch.setattr(cloud.apis["Blog"], "request", lambda *_: threading.Event().wait())
         monkeypatch.setattr(show, "say", say_and_interrupt)
         result = troop("--all", "halt")
         halted, halt_id = cloud.switches()["Shop"]
-        assert (result.exit_code, result.stdout, halted) == (Exit.INTERRUPTED, "Shop  halted\n", True)
+        assert (result.exit_code, "Shop  halted" in lines, halted) == (Exit.INTERRUPTED, True, True)
         assert f"--halt {halt_id} " in result.stderr
-        assert "not known to be halted: Blog; see docs/guides/runbook.md" in result.stderr
+        assert "not known to be halted: Blog, Dead; see docs/guides/runbook.md" in result.stderr
+
+    def test_one_that_connects_after_its_time_is_verified(
+        self, troop: Troop, cloud: Deployments, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        listed("Shop")
+        late, halted, lines = threading.Event(), threading.Event(), list[str]()
+        connect, request = cloud.connect, cloud.apis["Shop"].request
+
+        def request_late(*words: Any) -> Answer:
+            answer = request(*words)
+            halted.set()
+            return answer
+
+        def say(message: str) -> None:
+            lines.append(message)
+            late.set()
+            assert halted.wait(60)
+
+        monkeypatch.setattr(everywhere, "connect", lambda one: late.wait(60) and connect(one))
+        monkeypatch.setattr(cloud.apis["Shop"], "request", request_late)
+        monkeypatch.setattr(switch, "SECONDS", 0.2)
+        monkeypatch.setattr(show, "say", say)
+        assert troop("--all", "halt").exit_code == Exit.OK
+        assert lines == ["Shop  does not answer: no answer within 0.2 seconds", "Shop  halted"]
 
     def test_programs_get_the_document_and_people_the_course(self, troop: Troop) -> None:
         result, _ = halt(troop)

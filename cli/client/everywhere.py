@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -192,15 +193,25 @@ class Everywhere:
         Args:
             question: asks one deployment, in a thread. Whatever it raises is the error of that deployment only.
             seconds: the time for each deployment, to connect included, but for a person to type codes.
-            at_once: the most deployments that are asked at one time.
-            heard: called with each reply as it comes.
+            at_once: the most deployments that are asked at one time, of those that need no code and of each profile
+                that asks for one.
+            heard: called with each reply as it comes, by one thread at a time.
         """
-        self.sign_in()
-        listed = {one.label: one for one in self.deployments}
-        requests = {label: partial(self._ask, one, question) for label, one in listed.items()}
-        answers = side_by_side.answers(
-            requests, at_once, seconds, lambda label, answer: heard(self._reply(listed[label], answer))
-        )
+        listed, hearing = {one.label: one for one in self.deployments}, threading.Lock()
+
+        def hear(label: str, answer: Any) -> None:
+            with hearing:
+                heard(self._reply(listed[label], answer))
+
+        def ask(labels: Sequence[str]) -> dict[str, Any]:
+            requests = {label: partial(self._ask, listed[label], question) for label in labels}
+            return side_by_side.answers(requests, at_once, seconds, hear)
+
+        *signed_in, last = self._signed_in()
+        waits = [side_by_side.begin(partial(ask, labels())) for labels in signed_in]
+        answers = ask(last())
+        for wait in waits:
+            answers |= wait()
         return [self._reply(one, answers[label]) for label, one in listed.items()]
 
     def show(
@@ -249,14 +260,31 @@ class Everywhere:
         return replace(self, deployments=[one for one in self.deployments if one.label in labels])
 
     def sign_in(self) -> None:
-        """Lets a person type the codes for the credentials that need one, each once, before anything is asked."""
+        """Lets a person type the codes for the credentials that need one, each once."""
+        for labels in self._signed_in():
+            labels()
+
+    def _signed_in(self) -> list[Callable[[], list[str]]]:
+        """Returns functions that return labels of deployments once their credentials are there: first of those that
+        need no code, then of each profile that does.
+        """
         from cli.shared import aws
 
+        ready, waiting = list[str](), dict[aws.SharedCredentials, list[str]]()
         for one in self.deployments:
+            labels = ready
             with suppress(Exception):  # it is the error of each deployment of the profile
                 credentials = aws.shared_credentials(one.profile, one.region)
-                if credentials.asks:
-                    credentials.load()
+                if credentials.need_code:
+                    labels = waiting.setdefault(credentials, [])
+            labels.append(one.label)
+
+        def signed_in(credentials: aws.SharedCredentials) -> list[str]:
+            with suppress(Exception):  # as above
+                credentials.load()
+            return waiting[credentials]
+
+        return [lambda: ready, *(partial(signed_in, credentials) for credentials in waiting)]
 
     def _ask(self, listed: ListedDeployment, question: Callable[[Connection], Any]) -> Any:
         if listed.label not in self._connections:

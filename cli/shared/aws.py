@@ -92,18 +92,20 @@ class SharedCredentials:
 
     A failure is that of all who need them in the next seconds; it is for good where a person must type a code, because
     AWS accepts each code once.
-
-    Attributes:
-        asks: whether a person must type a code for them.
     """
 
     _FAILED_FOR = 5.0
 
     def __init__(self, profile: str | None, region: str, asks: bool) -> None:
-        self._profile, self._region, self.asks, self._lock = profile, region, asks, threading.Lock()
+        self._profile, self._region, self._asks, self._lock = profile, region, asks, threading.Lock()
         self._loaded: Credentials | None = None
         self._failure: Exception | None = None
         self._until = 0.0
+
+    @property
+    def need_code(self) -> bool:
+        """Whether a person must type a code to load them."""
+        return self._asks and self._loaded is None and self._failure is None
 
     def load(self) -> Credentials:
         """Returns the credentials.
@@ -118,7 +120,7 @@ class SharedCredentials:
                 try:
                     self._loaded = self._now()
                 except Exception as error:
-                    seconds = math.inf if self.asks else self._FAILED_FOR
+                    seconds = math.inf if self._asks else self._FAILED_FOR
                     self._failure, self._until = error, time.monotonic() + seconds
                     raise
             return self._loaded

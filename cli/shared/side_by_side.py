@@ -63,3 +63,23 @@ def answers(
     for error in defects:
         raise error
     return {name: results[name] for name in requests}
+
+
+def begin(request: Callable[[], Any]) -> Callable[[], Any]:
+    """Begins a request, and returns a function that waits for its answer, or raises its error."""
+    ended = SimpleQueue[tuple[Any, BaseException | None]]()
+
+    def run() -> None:
+        try:
+            ended.put((request(), None))
+        except BaseException as error:  # noqa: BLE001 raised below
+            ended.put((None, error))
+
+    def wait() -> Any:
+        answer, error = ended.get()
+        if error:
+            raise error
+        return answer
+
+    threading.Thread(target=run, daemon=True).start()
+    return wait

@@ -156,6 +156,30 @@ def test_code_of_a_profile_is_typed_once_and_without_haste(
     assert typing == [True]
 
 
+def test_nobody_waits_for_the_code_of_another_profile(
+    profiles: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profiles(one="mfa_serial = arn:aws:iam::111122223333:mfa/ann", two="mfa_serial = arn:aws:iam::111122223333:mfa/bob")
+    heard = {name: threading.Event() for name in ("Free", "one", "two")}
+    earlier: dict[str, bool] = {}
+
+    def typed(session: Any) -> Credentials:
+        before = {"one": "Free", "two": "one"}[session.profile]
+        earlier[session.profile] = heard[before].wait(5)
+        return Credentials("A", "s")
+
+    monkeypatch.setattr(botocore.session.Session, "get_credentials", typed)
+    monkeypatch.setattr(everywhere, "connect_in", lambda _session, name, *_args, **_more: connection(name))
+    listed = [ListedDeployment(name, "us-east-1", name, label=name) for name in ("one", "two")]
+    free = ListedDeployment("Free", "us-east-1", label="Free")
+    all_of_them = Everywhere([*listed, free], {"Free": connection("Free")})
+    replies = all_of_them.ask(
+        lambda conn: conn.deployment.name, heard=lambda reply: heard[reply.deployment.label].set()
+    )
+    assert [reply.answer for reply in replies] == ["one", "two", "Free"]
+    assert earlier == {"one": True, "two": True}
+
+
 @pytest.mark.parametrize(
     ("code", "hosts"),
     [

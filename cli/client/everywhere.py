@@ -281,7 +281,7 @@ class Everywhere:
 
         def signed_in(credentials: aws.SharedCredentials) -> list[str]:
             with suppress(Exception):  # as above
-                credentials.load()
+                credentials.sign_in()
             return waiting[credentials]
 
         return [lambda: ready, *(partial(signed_in, credentials) for credentials in waiting)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import sys
@@ -17,7 +16,7 @@ from urllib.parse import urlsplit
 
 import botocore.session
 from botocore.config import Config
-from botocore.credentials import Credentials, DeferredRefreshableCredentials
+from botocore.credentials import Credentials, DeferredRefreshableCredentials, ReadOnlyCredentials
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
@@ -28,6 +27,7 @@ from botocore.exceptions import (
     NoCredentialsError,
     PartialCredentialsError,
     ProfileNotFound,
+    RefreshWithMFAUnsupportedError,
     SSOError,
     TokenRetrievalError,
     UnauthorizedSSOTokenError,
@@ -44,6 +44,7 @@ NO_CREDENTIALS = (
     "no AWS credentials: set AWS_PROFILE (or --profile), sign in with `aws sso login`, or run `aws configure`"
 )
 EXPIRED = "the AWS credentials have expired: renew them (for example with `aws sso login`) and try again"
+EXPIRED_CODE = "the AWS credentials have expired: type a new code, or start this command again"
 
 _EXPIRED_CODES = frozenset(
     {"ExpiredToken", "ExpiredTokenException", "RequestExpired", "TokenRefreshRequired", "UnauthorizedException"}
@@ -53,6 +54,8 @@ _INVALID_CODES = frozenset(
 )
 _DENIED_CODES = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation"})
 
+_FILES = ("shared-credentials-file", "config-file")
+"""What botocore calls the sources of keys that another program may replace."""
 
 _MAKING = threading.Lock()
 """Lets one thread at a time read what sessions share; the others then have it."""
@@ -86,44 +89,79 @@ if TYPE_CHECKING:
     AnySession = Session | boto3.Session
 
 
-class SharedCredentials:
+class SharedCredentials(Credentials):
     """The credentials of a profile for many sessions. Whichever needs them first loads them, those of a role in its
     Region: the STS of all Regions is only that of one partition, and Regions to opt in to may refuse its credentials.
 
-    A failure is that of all who need them in the next seconds; it is for good where a person must type a code, because
-    AWS accepts each code once.
+    They are loaded again where a person may have renewed them: if they come from a file, and once they cannot be
+    refreshed. A failure is that of all who need them in the next seconds.
     """
 
-    _FAILED_FOR = 5.0
+    _SECONDS = 5.0
+    """The time for which a failure, or what a file says, is not read again."""
 
     def __init__(self, profile: str | None, region: str, asks: bool) -> None:
         self._profile, self._region, self._asks, self._lock = profile, region, asks, threading.Lock()
         self._loaded: Credentials | None = None
         self._failure: Exception | None = None
-        self._until = 0.0
+        self._read = 0.0
+        self.method = "shared"
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ReadOnlyCredentials._fields:
+            return getattr(self.get_frozen_credentials(), name)
+        raise AttributeError(name)
 
     @property
     def need_code(self) -> bool:
-        """Whether a person must type a code to load them."""
-        return self._asks and self._loaded is None and self._failure is None
+        """Whether a person must type a code to load them; not again after AWS has refused one."""
+        failure = self._failure
+        refused = isinstance(failure, ClientError) and failure.response["Error"].get("Code") in _DENIED_CODES
+        return self._asks and self._loaded is None and not refused
 
-    def load(self) -> Credentials:
-        """Returns the credentials.
+    def sign_in(self) -> None:
+        """Lets a person type the code; the terminal is safe only in the main thread.
 
         Raises:
-            Exception: any, because they may come from a program of the profile.
+            Exception: as for :meth:`get_frozen_credentials`.
         """
         with self._lock:
-            if self._failure and time.monotonic() < self._until:
-                raise self._failure
-            if self._loaded is None:
-                try:
-                    self._loaded = self._now()
-                except Exception as error:
-                    seconds = math.inf if self._asks else self._FAILED_FOR
-                    self._failure, self._until = error, time.monotonic() + seconds
-                    raise
-            return self._loaded
+            self._load()
+
+    def get_frozen_credentials(self) -> ReadOnlyCredentials:
+        """Returns the keys.
+
+        Raises:
+            Exception: any, because they may come from a program of the profile; CliError, if they need a code.
+        """
+        loaded = self._present()
+        try:
+            return loaded.get_frozen_credentials()
+        except Exception:
+            with self._lock:
+                if self._loaded is loaded:
+                    self._loaded = None
+            raise
+
+    def _present(self) -> Credentials:
+        with self._lock:
+            is_old = time.monotonic() - self._read > self._SECONDS
+            if self._loaded and not (is_old and self._loaded.method in _FILES):
+                return self._loaded
+            if not self._loaded and (self._asks or (self._failure and not is_old)):
+                raise self._failure or CliError(Exit.EXPIRED_CREDENTIALS, EXPIRED_CODE)
+            return self._load()
+
+    def _load(self) -> Credentials:
+        self._loaded = self._failure = None
+        try:
+            self._loaded = self._now()
+        except Exception as error:
+            self._failure = error
+            raise
+        finally:
+            self._read = time.monotonic()
+        return self._loaded
 
     def _now(self) -> Credentials:
         session = _session(self._profile)
@@ -199,7 +237,8 @@ def make_light_session(
     with translated_errors():
         session = _session(profile)
         if shared:
-            session.lent = shared_credentials(profile, region).load()
+            session.lent = shared_credentials(profile, region)
+            session.lent.get_frozen_credentials()
         if region := _region(region):
             session.set_config_variable("region", region)
         if session.get_credentials() is None:
@@ -414,6 +453,8 @@ def _sdk_error(error: BotoCoreError) -> CliError:
         isinstance(error, (SSOError, CredentialRetrievalError)) and "expired" in str(error).lower()
     ):
         return CliError(Exit.EXPIRED_CREDENTIALS, EXPIRED)
+    if isinstance(error, RefreshWithMFAUnsupportedError):
+        return CliError(Exit.EXPIRED_CREDENTIALS, EXPIRED_CODE)
     if isinstance(error, (NoCredentialsError, PartialCredentialsError)):
         return CliError(Exit.NO_CREDENTIALS, NO_CREDENTIALS)
     if isinstance(error, (CredentialRetrievalError, SSOError, InvalidConfigError)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,8 @@ import boto3
 import botocore.client
 import botocore.session
 import pytest
-from botocore.credentials import AssumeRoleCredentialFetcher, Credentials
-from botocore.exceptions import ClientError
+from botocore.credentials import AssumeRoleCredentialFetcher, Credentials, RefreshableCredentials
+from botocore.exceptions import ClientError, RefreshWithMFAUnsupportedError
 from moto import mock_aws
 
 from cli.client import everywhere
@@ -27,6 +28,8 @@ from cli.shared.errors import CliError, Exit
 from tests.unit.cli.conftest import ARN, FakeApi
 
 LISTED = [ListedDeployment(name, "eu-central-1", label=name) for name in ("Dead", "Live", "Shut")]
+
+TOMORROW = datetime.now(UTC) + timedelta(days=1)
 
 
 @pytest.fixture
@@ -136,24 +139,71 @@ def test_deployments_of_one_profile_run_its_program_once(
     assert (tmp_path / "runs").read_text() == "\n"
 
 
-@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize(
+    ("failure", "times"),
+    [
+        (None, 1),
+        (ClientError({"Error": {"Code": "AccessDenied", "Message": "wrong code"}}, "AssumeRole"), 1),
+        (ConnectionError("no route"), 2),  # AWS has not seen the code
+    ],
+)
 def test_code_of_a_profile_is_typed_once_and_without_haste(
-    profiles: Callable[..., None], monkeypatch: pytest.MonkeyPatch, fails: bool
+    profiles: Callable[..., None], monkeypatch: pytest.MonkeyPatch, failure: Exception | None, times: int
 ) -> None:
     profiles(base="mfa_serial = arn:aws:iam::111122223333:mfa/ann", one="source_profile = base")
     typing: list[bool] = []
 
     def typed(_session: Any) -> Credentials:
         typing.append(threading.current_thread() is threading.main_thread())
-        if fails:
-            raise ValueError("wrong code")
+        if failure:
+            raise failure
         return Credentials("A", "s")
 
     monkeypatch.setattr(botocore.session.Session, "get_credentials", typed)
     all_of_them = sessions_of("one", monkeypatch)
     for _ in range(2):
-        assert [reply.answered for reply in all_of_them.ask(lambda _: None)] == [not fails] * 3
-    assert typing == [True]
+        assert [reply.answered for reply in all_of_them.ask(lambda _: None)] == [not failure] * 3
+    assert typing == [True] * times
+
+
+def test_code_is_typed_again_once_the_credentials_have_expired(
+    profiles: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profiles(one="mfa_serial = arn:aws:iam::111122223333:mfa/ann")
+    typed: list[RefreshableCredentials] = []
+
+    def refresh() -> None:
+        raise RefreshWithMFAUnsupportedError
+
+    def type_code(_session: Any) -> Credentials:
+        typed.append(RefreshableCredentials("A", "s", "t", TOMORROW, refresh, "assume-role"))
+        return typed[-1]
+
+    monkeypatch.setattr(botocore.session.Session, "get_credentials", type_code)
+    all_of_them = sessions_of("one", monkeypatch)
+
+    def sign(_conn: Connection) -> None:
+        aws.shared_credentials("one", "us-east-1").get_frozen_credentials()
+
+    def codes() -> set[Exit | None]:
+        return {reply.error.code if reply.error else None for reply in all_of_them.ask(sign)}
+
+    assert codes() == {None}
+    monkeypatch.setattr(typed[0], "_expiry_time", TOMORROW - timedelta(days=2))
+    assert codes() == {Exit.EXPIRED_CREDENTIALS}
+    assert codes() == {None}
+    assert len(typed) == 2
+
+
+def test_keys_that_another_program_replaces_are_read_again(
+    profiles: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(aws.SharedCredentials, "_SECONDS", -1.0, raising=False)
+    keys = "aws_access_key_id = {0}\naws_secret_access_key = s\naws_session_token = t"
+    profiles(one=keys.format("OLD"))
+    credentials = aws.make_light_session("one", "us-east-1", shared=True).get_credentials()
+    profiles(one=keys.format("NEW"))
+    assert credentials.get_frozen_credentials().access_key == credentials.access_key == "NEW"
 
 
 def test_nobody_waits_for_the_code_of_another_profile(
@@ -200,10 +250,9 @@ def test_role_of_a_profile_is_assumed_in_the_region_of_the_deployment(
 
     monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", refuse)
     monkeypatch.setattr(AssumeRoleCredentialFetcher, "_assume_role_kwargs", lambda _: {})  # it reads the code
-    for region in ("eu-west-1", "cn-north-1"):
-        with pytest.raises(CliError):
-            aws.make_light_session("one", region, shared=True)
-    assert addresses == [f"https://{host}" for host in hosts]
+    listed = [ListedDeployment("Troop", region, "one", label=region) for region in ("eu-west-1", "cn-north-1")]
+    assert not any(reply.answered for reply in Everywhere(listed).ask(lambda _: None))
+    assert sorted(addresses, reverse=True) == [f"https://{host}" for host in hosts]
 
 
 def test_deployment_that_has_no_such_unit_answers(connected: list[str]) -> None:

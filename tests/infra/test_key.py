@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from infra import ROOT
 from infra.keys import WITHOUT_DATA
 from infra.settings import check_region, read_settings
 from tests.infra.cfn import resources_of, text
 from tests.infra.conftest import CONTEXT
+from tests.infra.documented_policies import policy_below
 from tests.infra.registry import key_properties, schema
 from troop.shared.errors import SettingsError
 
@@ -108,10 +108,7 @@ def test_every_role_may_use_the_key_only_through_the_services_that_it_uses(keyed
 
 
 def test_the_documented_policy_admits_each_service_that_uses_the_key_by_itself(keyed: Template) -> None:
-    document = (ROOT / "docs" / "guides" / "organization.md").read_text(encoding="utf-8")
-    section = document.partition("## A key of your own")[2].partition("\n## ")[0]
-    (policy,) = re.findall(r"```json\n(.*?)```", section, re.DOTALL)
-    statements = json.loads(policy)["Statement"]
+    statements = policy_below("guides/organization.md", "## A key of your own")["Statement"]
     admitted = {one["Principal"]["Service"]: set(one["Action"]) for one in statements if "Service" in one["Principal"]}
     publishing = {
         principal

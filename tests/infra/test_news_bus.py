@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
-import subprocess
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from moto.events.models import EventPattern
 
-from infra import ROOT
 from infra.settings import read_settings
-from local.project import ACCOUNT_PYTHON
 from tests.infra.cfn import resources_of, text
 from tests.infra.conftest import CONTEXT
 from tests.infra.conftest import NEWS_BUS as BUS
+from tests.infra.documented_policies import evaluate, policy_below
 from troop.shared.errors import SettingsError
 
 Template = Mapping[str, Any]
@@ -24,19 +21,14 @@ Template = Mapping[str, Any]
 HEADING = "## One bus for the news of all deployments"
 ORGANIZATION = "o-a1b2c3d4e5"
 
-EVALUATE = """
-import json, sys
+MAY = """
 from ministack.core.iam_evaluator import EvalContext, evaluate_resource_policy
-asked = json.load(sys.stdin)
-print(json.dumps([
-    evaluate_resource_policy(asked["policy"], EvalContext(
+def may(policy, action, resource, principal, request):
+    return evaluate_resource_policy(policy, EvalContext(
         "arn:aws:sts::444455556666:assumed-role/Troop-Forwarding/session", "AssumedRole", "444455556666",
         action, resource, "eu-central-1", principal_keys=principal, service_context=request,
     )).decision == "Allow"
-    for action, resource, principal, request in asked["calls"]
-]))
 """
-"""IAM's rules are those of local AWS."""
 
 
 def test_the_rule_forwards_only_news_of_its_own_deployment(whole: Template) -> None:
@@ -96,15 +88,5 @@ CALLS = [
 
 
 def test_the_guides_policy_admits_only_news_from_the_organization() -> None:
-    guide = (ROOT / "docs" / "guides" / "organization.md").read_text(encoding="utf-8")
-    section = guide.partition(HEADING)[2].partition("\n## ")[0]
-    (policy,) = re.findall(r"^```json\n(.*?)^```", section, re.M | re.S)
-    calls = [call[:-1] for call in CALLS]
-    done = subprocess.run(
-        [str(ACCOUNT_PYTHON), "-c", EVALUATE],
-        input=json.dumps({"policy": json.loads(policy), "calls": calls}),
-        text=True,
-        capture_output=True,
-        check=True,
-    )
-    assert json.loads(done.stdout) == [call[-1] for call in CALLS]
+    policy = policy_below("guides/organization.md", HEADING)
+    assert evaluate(MAY, policy, [call[:-1] for call in CALLS]) == [call[-1] for call in CALLS]

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from infra import ROOT
-from local.project import ACCOUNT_PYTHON
 from tests.infra.cfn import resources_of
+from tests.infra.documented_policies import evaluate, policy_below
 from tests.infra.test_api import routes
 from troop.chaos.units import unit_to_url
 from troop.shared.tables import GROUP_TAGS
@@ -21,20 +18,14 @@ HEADING = "### A policy for an owner"
 ARN = "arn:aws:execute-api:REGION:ACCOUNT:API/v1/"
 TABLE = "arn:aws:dynamodb:REGION:ACCOUNT:table/"
 
-EVALUATE = """
-import json, sys
+MAY = """
 from ministack.core.iam_evaluator import EvalContext, evaluate, parse_policy_document
-asked = json.load(sys.stdin)
-statements = [parse_policy_document(asked["policy"])]
-print(json.dumps([
-    evaluate(EvalContext(
+def may(policy, action, resource, keys):
+    return evaluate(EvalContext(
         "arn:aws:iam::111122223333:user/owner", "User", "111122223333", action, resource, "REGION",
         service_context={} if keys is None else {"dynamodb:leadingkeys": keys},
-    ), statements).decision == "Allow"
-    for action, resource, keys in asked["calls"]
-]))
+    ), [parse_policy_document(policy)]).decision == "Allow"
 """
-"""IAM's rules are those of local AWS."""
 
 Call = tuple[str, str, list[str] | None]
 """Action, resource, and keys of the items that it is about."""
@@ -42,22 +33,11 @@ Call = tuple[str, str, list[str] | None]
 
 @pytest.fixture(scope="module")
 def policy() -> dict[str, Any]:
-    text = (ROOT / "docs" / "reference" / "security.md").read_text(encoding="utf-8")
-    paragraph = text.partition(HEADING)[2].partition("\n## ")[0]
-    (block,) = re.findall(r"^```json\n(.*?)^```", paragraph, re.M | re.S)
-    document: dict[str, Any] = json.loads(block)
-    return document
+    return policy_below("reference/security.md", HEADING)
 
 
 def allowed(policy: Mapping[str, Any], calls: list[Call]) -> list[Call]:
-    done = subprocess.run(
-        [str(ACCOUNT_PYTHON), "-c", EVALUATE],
-        input=json.dumps({"policy": policy, "calls": calls}),
-        text=True,
-        capture_output=True,
-        check=True,
-    )
-    return [call for call, may in zip(calls, json.loads(done.stdout), strict=True) if may]
+    return [call for call, may in zip(calls, evaluate(MAY, policy, calls), strict=True) if may]
 
 
 def test_policy_allows_only_the_owners_units_in_the_api(template: Mapping[str, Any], policy: Mapping[str, Any]) -> None:

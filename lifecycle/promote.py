@@ -113,7 +113,8 @@ def _verify(session: boto3.Session, target: ListedDeployment) -> None:
     deployed = release_in(template_of(session, target.name))
     differing = list(changed_code(session, resources_of(session, target.name), deployed)) if deployed else []
     if differing:
-        raise CliError(Exit.FAILED, f"it does not run the release: {', '.join(differing)} have other code")
+        which = ", ".join(differing)
+        raise CliError(Exit.FAILED, f"it does not run the release: {which} have other code: deploy again")
     say(f"{target.label} runs the release, by the hashes that Lambda reports.")
 
 

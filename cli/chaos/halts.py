@@ -59,7 +59,7 @@ def verify(client: TroopClient, halt_id: str) -> dict[str, Any]:
 
 def _halted(switch: dict[str, Any], halt_id: str, otherwise: str = OTHERWISE) -> dict[str, Any]:
     if not switch["halted"]:
-        raise CliError(Exit.CONFLICT, "it is not halted: somebody has resumed it")
+        raise CliError(Exit.CONFLICT, "it is not halted, because somebody has resumed it: halt again")
     return {"outcome": HALTED if switch.get(HALT_ID) == halt_id else otherwise, "switch": switch}
 
 

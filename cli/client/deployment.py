@@ -58,7 +58,8 @@ def find_deployment(session: aws.AnySession, name: str, *, elsewhere: bool = Tru
     stack = find_stack(session, name)
     if stack is None:
         if not elsewhere:
-            raise CliError(Exit.NO_DEPLOYMENT, f"there is no deployment {name} in region {session.region_name}")
+            where = f"in region {session.region_name}: correct its name, region or profile"
+            raise CliError(Exit.NO_DEPLOYMENT, f"there is no deployment {name} {where}")
         raise _not_here(session, name)
     outputs = {o["OutputKey"]: o["OutputValue"] for o in stack.get("Outputs", [])}
     if API_URL not in outputs:
